@@ -1,0 +1,134 @@
+"""Builds ONNX graphs node by node, with the names that PyTorch's exporter would give.
+
+A node is named after its scope and its operator (`/edge_convs.0/convs.0/Conv`, then `Conv_1` where
+a scope has a second one), a value after the node that makes it (`…/Conv_output_0`), a parameter
+after its module (`edge_convs.0.convs.0.weight`).
+"""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from onnx import helper, numpy_helper
+
+OPSET = 18
+IR_VERSION = 8
+
+# An ONNX attribute as Python gives it to `onnx.helper.make_node`.
+Attribute = int | float | str | Sequence[int] | onnx.TensorProto
+# The extents of a tensor: a number, or the name of a symbol.
+Shape = Sequence[int | str]
+
+
+class GraphBuilder:
+    """Collects nodes and parameters and makes a checked model of them."""
+
+    def __init__(self, name: str, parameters: Mapping[str, npt.NDArray[np.float32]]) -> None:
+        """Starts an empty graph whose `parameter` calls take their arrays from `parameters`."""
+        self._name = name
+        self._parameters = parameters
+        self._nodes: list[onnx.NodeProto] = []
+        self._inputs: list[onnx.ValueInfoProto] = []
+        self._outputs: list[onnx.ValueInfoProto] = []
+        self._initializers: dict[str, onnx.TensorProto] = {}
+        self._uses: dict[str, int] = {}
+
+    def input(self, name: str, shape: Shape) -> str:
+        """Declares an fp32 graph input."""
+        self._inputs.append(helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape))
+        return name
+
+    def parameter(self, name: str) -> str:
+        """Makes an initializer of the array of that name."""
+        self._initializers[name] = numpy_helper.from_array(self._parameters[name], name)
+        return name
+
+    def constant(self, scope: str, value: npt.ArrayLike, dtype: npt.DTypeLike = np.int64) -> str:
+        """Adds a Constant node, as exporters do for operands such as axes and shapes."""
+        tensor = numpy_helper.from_array(np.asarray(value, dtype))
+        return self.op("Constant", [], scope, value=tensor)
+
+    def op(
+        self,
+        op_type: str,
+        inputs: Sequence[str],
+        scope: str,
+        *,
+        output: int = 0,
+        output_count: int = 1,
+        **attributes: Attribute,
+    ) -> str:
+        """Adds a node and returns the name of its output number `output` of `output_count`."""
+        stem = f"{scope}/{op_type}"
+        use = self._uses.get(stem, 0)
+        self._uses[stem] = use + 1
+        name = f"{stem}_{use}" if use else stem
+        outputs = [f"{name}_output_{i}" for i in range(output_count)]
+        node = helper.make_node(op_type, inputs, outputs, name)
+        node.attribute.extend(helper.make_attribute(k, v) for k, v in sorted(attributes.items()))
+        self._nodes.append(node)
+        return outputs[output]
+
+    def output(self, name: str, value: str, shape: Shape) -> None:
+        """Declares `value`, which no node reads, as the fp32 graph output `name`."""
+        for node in self._nodes:
+            node.output[:] = [name if output == value else output for output in node.output]
+        self._outputs.append(helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape))
+
+    def model(self, documentation: str) -> onnx.ModelProto:
+        """Returns the model, checked, with the inferred shape of every value.
+
+        Raises:
+          onnx.checker.ValidationError: the graph breaks a rule of ONNX.
+          onnx.shape_inference.InferenceError: shapes or types contradict each other.
+        """
+        graph = helper.make_graph(
+            self._nodes, self._name, self._inputs, self._outputs, list(self._initializers.values())
+        )
+        model = helper.make_model(
+            graph,
+            producer_name="sofie/models",
+            opset_imports=[helper.make_opsetid("", OPSET)],
+            ir_version=IR_VERSION,
+            doc_string=documentation,
+        )
+        inferred = onnx.shape_inference.infer_shapes(
+            model, check_type=True, strict_mode=True, data_prop=True
+        )
+        onnx.checker.check_model(inferred, full_check=True)
+        return inferred
+
+
+def batch_normalization(builder: GraphBuilder, value: str, module: str) -> str:
+    """Adds a BatchNormalization with the statistics and the affine map of `module`."""
+    names = [f"{module}.{part}" for part in ("weight", "bias", "running_mean", "running_var")]
+    return builder.op(
+        "BatchNormalization",
+        [value, *(builder.parameter(name) for name in names)],
+        "/" + module_path(module),
+        epsilon=1e-5,
+        momentum=0.9,
+    )
+
+
+def module_path(module: str) -> str:
+    """Returns a module's place in a node's name: `edge_convs.0.sc` gives `edge_convs.0/sc`.
+
+    A number belongs to the list before it, as in PyTorch's node names.
+    """
+    parts: list[str] = []
+    for part in module.split("."):
+        if part.isdecimal() and parts:
+            parts[-1] += f".{part}"
+        else:
+            parts.append(part)
+    return "/".join(parts)
+
+
+def save(model: onnx.ModelProto, path: str) -> None:
+    """Writes a model in the one byte order that a given model has."""
+    pathlib.Path(path).write_bytes(model.SerializeToString(deterministic=True))
