@@ -18,6 +18,7 @@ from onnx import helper, numpy_helper
 OPSET = 18
 IR_VERSION = 8
 
+Array32 = npt.NDArray[np.float32]
 # An ONNX attribute as Python gives it to `onnx.helper.make_node`.
 Attribute = int | float | str | Sequence[int] | onnx.TensorProto
 # The extents of a tensor: a number, or the name of a symbol.
@@ -27,7 +28,7 @@ Shape = Sequence[int | str]
 class GraphBuilder:
     """Collects nodes and parameters and makes a checked model of them."""
 
-    def __init__(self, name: str, parameters: Mapping[str, npt.NDArray[np.float32]]) -> None:
+    def __init__(self, name: str, parameters: Mapping[str, Array32]) -> None:
         """Starts an empty graph whose `parameter` calls take their arrays from `parameters`."""
         self._name = name
         self._parameters = parameters
@@ -80,7 +81,9 @@ class GraphBuilder:
         self._outputs.append(helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape))
 
     def model(self, documentation: str) -> onnx.ModelProto:
-        """Returns the model, checked, with the inferred shape of every value.
+        """Returns the model, checked.
+
+        It carries no inferred shapes: ONNX's inference gives equal extents different names.
 
         Raises:
           onnx.checker.ValidationError: the graph breaks a rule of ONNX.
@@ -96,11 +99,9 @@ class GraphBuilder:
             ir_version=IR_VERSION,
             doc_string=documentation,
         )
-        inferred = onnx.shape_inference.infer_shapes(
-            model, check_type=True, strict_mode=True, data_prop=True
-        )
-        onnx.checker.check_model(inferred, full_check=True)
-        return inferred
+        onnx.checker.check_model(model, full_check=True)
+        onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
+        return model
 
 
 def batch_normalization(builder: GraphBuilder, value: str, module: str) -> str:
@@ -113,6 +114,36 @@ def batch_normalization(builder: GraphBuilder, value: str, module: str) -> str:
         epsilon=1e-5,
         momentum=0.9,
     )
+
+
+def convolution(
+    builder: GraphBuilder,
+    value: str,
+    module: str,
+    *,
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    pads: Sequence[int],
+    bias: bool = False,
+) -> str:
+    """Adds a Conv with the weights of `module`; all pads of the axes' beginnings come first."""
+    parts = ("weight", "bias") if bias else ("weight",)
+    return builder.op(
+        "Conv",
+        [value, *(builder.parameter(f"{module}.{part}") for part in parts)],
+        "/" + module_path(module),
+        dilations=[1] * len(kernel),
+        group=1,
+        kernel_shape=kernel,
+        pads=pads,
+        strides=strides,
+    )
+
+
+def fully_connected(builder: GraphBuilder, value: str, module: str) -> str:
+    """Adds a Gemm with the transposed weight [outputs, inputs] and the bias of `module`."""
+    inputs = [value, builder.parameter(f"{module}.weight"), builder.parameter(f"{module}.bias")]
+    return builder.op("Gemm", inputs, "/" + module_path(module), alpha=1.0, beta=1.0, transB=1)
 
 
 def module_path(module: str) -> str:

@@ -61,9 +61,8 @@ _KEPT_BITS = 12
 # Spread of the class scores over the sample.
 _SCORE_SPREAD = 1.5
 
-Array32 = npt.NDArray[np.float32]
 Array64 = npt.NDArray[np.float64]
-Parameters = dict[str, Array32]
+Parameters = dict[str, graph_builder.Array32]
 
 
 def build(parameters: Parameters) -> onnx.ModelProto:
@@ -134,9 +133,9 @@ def _tagger(builder: graph_builder.GraphBuilder, points: str, features: str, mas
     value = builder.op("Mul", [value, mask], "/pn")
     value = builder.op("ReduceSum", [value, last_axis], "/pn", keepdims=0)
     value = builder.op("Div", [value, counts], "/pn")
-    value = _fully_connected(builder, value, "pn.fc.0.0")
+    value = graph_builder.fully_connected(builder, value, "pn.fc.0.0")
     value = builder.op("Relu", [value], "/pn/fc.0.1")
-    return _fully_connected(builder, value, "pn.fc.1")
+    return graph_builder.fully_connected(builder, value, "pn.fc.1")
 
 
 def _edge_convolution(
@@ -234,22 +233,9 @@ def _edge_features(
 
 def _convolution(builder: graph_builder.GraphBuilder, value: str, module: str, rank: int) -> str:
     """A 1×1 convolution over `rank` spatial axes, without bias."""
-    return builder.op(
-        "Conv",
-        [value, builder.parameter(f"{module}.weight")],
-        "/" + graph_builder.module_path(module),
-        dilations=[1] * rank,
-        group=1,
-        kernel_shape=[1] * rank,
-        pads=[0] * (2 * rank),
-        strides=[1] * rank,
+    return graph_builder.convolution(
+        builder, value, module, kernel=[1] * rank, strides=[1] * rank, pads=[0] * (2 * rank)
     )
-
-
-def _fully_connected(builder: graph_builder.GraphBuilder, value: str, module: str) -> str:
-    inputs = [value, builder.parameter(f"{module}.weight"), builder.parameter(f"{module}.bias")]
-    path = "/" + graph_builder.module_path(module)
-    return builder.op("Gemm", inputs, path, alpha=1.0, beta=1.0, transB=1)
 
 
 def initial_parameters(random: np.random.Generator) -> Parameters:
@@ -332,7 +318,7 @@ class _Statistics:
         return BatchNormalization
 
 
-def _rounded(values: Array64) -> Array32:
+def _rounded(values: Array64) -> graph_builder.Array32:
     """Keeps the leading bits of each value."""
     mantissa, exponent = np.frexp(values)
     kept = np.round(np.ldexp(mantissa, _KEPT_BITS))
