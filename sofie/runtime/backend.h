@@ -1,0 +1,206 @@
+// What a backend gives the runtime core: memory, copies, a queue, graphs and timers; and
+// LaunchContext, through which steps reach a queue. Plain C++: no alpaka, no CUDA.
+#ifndef SOFIE_RUNTIME_BACKEND_H_
+#define SOFIE_RUNTIME_BACKEND_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "sofie/runtime/device.h"
+
+namespace sofie {
+
+// Matrix products on one queue, with whatever they cache. sofie/runtime/blas defines the
+// implementations and makes them.
+class Blas {
+ public:
+  virtual ~Blas() = default;
+};
+
+// Told when a step begins.
+class StepHook {
+ public:
+  virtual ~StepHook() = default;
+  virtual void OnStep(int index) = 0;
+};
+
+// A queue of one backend and all that a step needs to get into it. One thread at a time.
+class LaunchContext {
+ public:
+  struct Config {
+    Backend backend = Backend::kCpu;
+    int device_index = 0;
+    void* queue = nullptr;  // cudaStream_t for CUDA; null for the CPU backends
+    int threads = 1;        // host threads a step may use
+  };
+
+  LaunchContext(const Config& config, std::unique_ptr<Blas> blas)
+      : config_(config), blas_(std::move(blas)) {}
+  LaunchContext(const LaunchContext&) = delete;
+  LaunchContext& operator=(const LaunchContext&) = delete;
+
+  Backend backend() const { return config_.backend; }
+  int device_index() const { return config_.device_index; }
+  void* queue() const { return config_.queue; }
+  int threads() const { return config_.threads; }
+  Blas* blas() const { return blas_.get(); }
+
+  // True if any buffer has more than INT32_MAX elements: use 64-bit indices.
+  bool wide() const { return wide_; }
+  void set_wide(bool wide) { wide_ = wide; }
+
+  // Scratch for library calls, 256-byte aligned; null and 0 on the CPU. Steps of one queue share
+  // it, since they run one after another.
+  void* workspace() const { return workspace_; }
+  size_t workspace_bytes() const { return workspace_bytes_; }
+  void set_workspace(void* data, size_t bytes) {
+    workspace_ = data;
+    workspace_bytes_ = bytes;
+  }
+
+  // Step `index` begins: names it in errors and tells the profiler, if there is one.
+  void Step(int index) {
+    step_ = index;
+    if (hook_ != nullptr) hook_->OnStep(index);
+  }
+  // The last step begun, -1 before the first.
+  int step() const { return step_; }
+  void ResetStep() { step_ = -1; }
+  StepHook* hook() const { return hook_; }
+  void set_hook(StepHook* hook) { hook_ = hook; }
+
+  // A slot for what the launcher keeps between runs (an alpaka queue, device properties), so that a
+  // run need not make it anew. Destroyed before the queue.
+  std::shared_ptr<void>& launcher_state() { return launcher_state_; }
+
+ private:
+  Config config_;
+  std::unique_ptr<Blas> blas_;
+  bool wide_ = false;
+  void* workspace_ = nullptr;
+  size_t workspace_bytes_ = 0;
+  int step_ = -1;
+  StepHook* hook_ = nullptr;
+  std::shared_ptr<void> launcher_state_;
+};
+
+// Memory that is freed with the object, from any thread.
+class DeviceMemory {
+ public:
+  virtual ~DeviceMemory() = default;
+  DeviceMemory(const DeviceMemory&) = delete;
+  DeviceMemory& operator=(const DeviceMemory&) = delete;
+  std::byte* data() const { return data_; }
+  size_t bytes() const { return bytes_; }
+
+ protected:
+  DeviceMemory(std::byte* data, size_t bytes) : data_(data), bytes_(bytes) {}
+
+ private:
+  std::byte* data_;
+  size_t bytes_;
+};
+
+// A captured and instantiated sequence of launches.
+class LaunchGraph {
+ public:
+  virtual ~LaunchGraph() = default;
+  virtual int64_t nodes() const = 0;
+  virtual int64_t kernels() const = 0;  // nodes that are kernels
+};
+
+// Times the steps of one run at a time. Begin(), then the run with this as its hook, then End().
+class StepTimer : public StepHook {
+ public:
+  virtual void Begin() = 0;
+  virtual void End() = 0;
+  // Waits for the run to finish and writes the microseconds of every step, negative where the step
+  // did not run; returns the microseconds of the whole run.
+  virtual double Collect(std::span<double> step_microseconds) = 0;
+};
+
+// Which way a copy goes.
+enum class CopyKind : uint8_t { kHostToDevice, kDeviceToHost, kDeviceToDevice };
+
+// One session's backend: its queue, and the device's memory. One thread at a time, except that
+// DeviceMemory may be freed anywhere. Every method that fails throws MemoryError or DeviceError.
+class BackendRuntime {
+ public:
+  virtual ~BackendRuntime() = default;
+
+  // True if kernels use the host's memory, so that nothing needs staging.
+  virtual bool host_memory() const = 0;
+  // True if launches can be captured.
+  virtual bool has_graphs() const = 0;
+  // Scratch that LaunchContext::workspace must have.
+  virtual size_t workspace_bytes() const = 0;
+
+  // Makes the device current for the calling thread, and what was current before current again.
+  virtual void Activate() = 0;
+  virtual void Deactivate() noexcept = 0;
+
+  // At least `bytes` of memory, 256-byte aligned. Host memory is such that copies to the device
+  // need no further staging. `what` names the purpose in MemoryError.
+  virtual std::unique_ptr<DeviceMemory> AllocateDevice(size_t bytes, const char* what) = 0;
+  virtual std::unique_ptr<DeviceMemory> AllocateHost(size_t bytes, const char* what) = 0;
+
+  // Copies in the caller-visible queue; host memory on either side may be ordinary memory.
+  virtual void Copy(void* to, const void* from, size_t bytes, CopyKind kind) = 0;
+  // Waits for all that is in the caller-visible queue.
+  virtual void Synchronize() = 0;
+
+  // The context of the caller-visible queue: Device::stream(), or the session's own.
+  virtual LaunchContext& context() = 0;
+
+  // Capture happens on a queue of the session's own, so that work which others put into the
+  // caller's queue meanwhile is not captured; Launch puts the graph into the caller-visible queue.
+  virtual LaunchContext& capture_context() = 0;
+  virtual void BeginCapture() = 0;
+  virtual std::unique_ptr<LaunchGraph> EndCapture() = 0;
+  virtual void AbortCapture() noexcept = 0;
+  virtual void Launch(LaunchGraph& graph) = 0;
+
+  // Times runs in the caller-visible queue.
+  virtual std::unique_ptr<StepTimer> NewStepTimer(int steps) = 0;
+};
+
+// Makes a runtime for a device. Throws BackendError if the machine has no such device.
+struct BackendFactory {
+  Backend backend;
+  std::unique_ptr<BackendRuntime> (*create)(const Device& device);
+};
+
+extern const BackendFactory kCpuBackend;
+extern const BackendFactory kOpenMpBackend;
+extern const BackendFactory kCudaBackend;
+
+// Keeps a runtime's device current.
+class ActiveDevice {
+ public:
+  explicit ActiveDevice(BackendRuntime& runtime) : runtime_(runtime) { runtime_.Activate(); }
+  ~ActiveDevice() { runtime_.Deactivate(); }
+  ActiveDevice(const ActiveDevice&) = delete;
+  ActiveDevice& operator=(const ActiveDevice&) = delete;
+
+ private:
+  BackendRuntime& runtime_;
+};
+
+// Totals over all sessions of the process, of what AllocateDevice and AllocateHost gave out and of
+// graphs instantiated. A run that claims to allocate nothing leaves `allocations` as it was.
+struct AllocationCounters {
+  int64_t allocations = 0;  // ever made, graphs included
+  int64_t live_bytes = 0;   // not yet freed
+  int64_t peak_bytes = 0;   // the most that was live at once
+};
+AllocationCounters Allocations();
+// For backends: account for an allocation and its end. A graph counts with 0 bytes.
+void CountAllocation(size_t bytes);
+void CountFree(size_t bytes);
+
+}  // namespace sofie
+
+#endif  // SOFIE_RUNTIME_BACKEND_H_

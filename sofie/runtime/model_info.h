@@ -1,0 +1,79 @@
+// What the generator tells the runtime about a model: tables of constants with static storage and
+// the host shape program.
+#ifndef SOFIE_RUNTIME_MODEL_INFO_H_
+#define SOFIE_RUNTIME_MODEL_INFO_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "sofie/runtime/device.h"
+#include "sofie/runtime/dtype.h"
+#include "sofie/runtime/view.h"
+
+namespace sofie {
+
+class LaunchContext;    // sofie/runtime/backend.h
+struct BackendFactory;  // sofie/runtime/backend.h
+
+// One extent: the symbol's value if symbol ≥ 0, else the static `value`.
+struct DimInfo {
+  int32_t symbol = -1;
+  int64_t value = 0;
+};
+
+// An input or output. The dims of outputs inform the reader; output_shapes() decides.
+struct TensorInfo {
+  const char* name;
+  DType dtype;
+  std::span<const DimInfo> dims;
+};
+
+// Memory that is live from the start of first_step to the end of last_step.
+struct BufferInfo {
+  const char* name;
+  int32_t element_size;  // bytes
+  int32_t first_step;
+  int32_t last_step;
+};
+
+struct StepInfo {
+  const char* name;    // the nodes it computes: "/conv/Conv + BatchNormalization + Relu"
+  const char* kernel;  // functor or library call: "Concat_12", "gemm"
+};
+
+struct ModelInfo {
+  const char* name;
+  const char* cpp_namespace;
+  const char* generator_version;
+  std::span<const char* const> symbols;  // in order of first use by the inputs
+  std::span<const TensorInfo> inputs;
+  std::span<const TensorInfo> outputs;
+  // [inputs…, outputs…, intermediates…]: input i is buffer i, output j is inputs.size() + j.
+  std::span<const BufferInfo> buffers;
+  std::span<const StepInfo> steps;
+  // Hash of everything but the weights' values; must equal the one in the weights blob.
+  std::span<const uint8_t, 32> graph_hash;
+  // Bytes that the payload of the weights blob must have.
+  size_t weights_bytes;
+  // The host shape program: bytes of every buffer, shapes of every output. `symbols` has one value
+  // for each symbol. Throws ShapeError where the sizes are illegal, such as k > the axis of TopK.
+  void (*buffer_bytes)(const int64_t* symbols, int64_t* bytes);
+  void (*output_shapes)(const int64_t* symbols, Shape* shapes);
+};
+
+// Puts all steps into the context's queue. buffers[i] is the memory of ModelInfo::buffers[i];
+// `weights` is the payload. Pointers are device memory on a device backend.
+using EnqueueFn = void (*)(LaunchContext& context, const int64_t* symbols, void* const* buffers,
+                           const std::byte* weights);
+
+// A backend that this build of the model contains.
+struct BackendProgram {
+  Backend backend;
+  EnqueueFn enqueue;
+  const BackendFactory* runtime;  // &kCpuBackend, &kOpenMpBackend, &kCudaBackend
+};
+
+}  // namespace sofie
+
+#endif  // SOFIE_RUNTIME_MODEL_INFO_H_

@@ -1,0 +1,101 @@
+// Shapes, and views of memory that someone else owns.
+#ifndef SOFIE_RUNTIME_VIEW_H_
+#define SOFIE_RUNTIME_VIEW_H_
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <type_traits>
+
+#include "sofie/runtime/dtype.h"
+
+namespace sofie {
+
+enum class Memory : uint8_t { kHost, kDevice };
+
+// The largest rank of an input or output tensor.
+inline constexpr int kMaxRank = 8;
+
+// The extents of a tensor, outermost first. Allocates nothing.
+class Shape {
+ public:
+  Shape() = default;
+  // Throws ShapeError if there are more than kMaxRank extents.
+  Shape(std::initializer_list<int64_t> extents);
+  explicit Shape(std::span<const int64_t> extents);
+
+  int rank() const { return rank_; }
+  int64_t operator[](int axis) const { return extents_[axis]; }
+  int64_t& operator[](int axis) { return extents_[axis]; }
+  // The product of the extents; 1 for a scalar.
+  int64_t elements() const;
+
+  const int64_t* begin() const { return extents_.data(); }
+  const int64_t* end() const { return extents_.data() + rank_; }
+  std::span<const int64_t> extents() const { return {begin(), end()}; }
+
+  friend bool operator==(const Shape& a, const Shape& b);
+
+ private:
+  std::array<int64_t, kMaxRank> extents_{};
+  int rank_ = 0;
+};
+
+// "[2, 3]"; "[]" for a scalar.
+std::string ToString(const Shape& shape);
+
+// A typed tensor: packed, row-major. Converts View<float> to View<const float>.
+template <class T>
+struct View {
+  T* data = nullptr;
+  Shape shape = {};
+  Memory memory = Memory::kHost;
+
+  operator View<const T>() const  // NOLINT: as a pointer converts to a pointer to const.
+    requires(!std::is_const_v<T>)
+  {
+    return {data, shape, memory};
+  }
+};
+
+// The same with the element type as a value.
+struct TensorView {
+  const void* data = nullptr;
+  DType dtype = DType::kFloat32;
+  Shape shape = {};
+  Memory memory = Memory::kHost;
+
+  TensorView() = default;
+  TensorView(const void* data, DType dtype, const Shape& shape, Memory memory = Memory::kHost)
+      : data(data), dtype(dtype), shape(shape), memory(memory) {}
+  template <class T>
+  TensorView(const View<T>& view)  // NOLINT: a view is a tensor view.
+      : data(view.data), dtype(kDTypeOf<T>), shape(view.shape), memory(view.memory) {}
+
+  // The typed view of the same tensor. The caller vouches for T.
+  template <class T>
+  View<const T> as() const {
+    return {static_cast<const T*>(data), shape, memory};
+  }
+};
+
+struct MutableTensorView {
+  void* data = nullptr;
+  DType dtype = DType::kFloat32;
+  Shape shape = {};
+  Memory memory = Memory::kHost;
+
+  MutableTensorView() = default;
+  MutableTensorView(void* data, DType dtype, const Shape& shape, Memory memory = Memory::kHost)
+      : data(data), dtype(dtype), shape(shape), memory(memory) {}
+  template <class T>
+    requires(!std::is_const_v<T>)
+  MutableTensorView(const View<T>& view)  // NOLINT: a view is a tensor view.
+      : data(view.data), dtype(kDTypeOf<T>), shape(view.shape), memory(view.memory) {}
+};
+
+}  // namespace sofie
+
+#endif  // SOFIE_RUNTIME_VIEW_H_
