@@ -112,6 +112,21 @@ class LaunchGraph {
   virtual int64_t kernels() const = 0;  // nodes that are kernels
 };
 
+// Captures launches on a queue of the session's own, so that work which others put into the
+// caller's queue meanwhile is not captured.
+class GraphRecorder {
+ public:
+  virtual ~GraphRecorder() = default;
+  // The context of that queue.
+  virtual LaunchContext& context() = 0;
+  virtual void Begin() = 0;
+  virtual std::unique_ptr<LaunchGraph> End() = 0;
+  // Ends a capture that failed.
+  virtual void Abort() noexcept = 0;
+  // Puts the graph into the caller-visible queue.
+  virtual void Launch(LaunchGraph& graph) = 0;
+};
+
 // Times the steps of one run at a time. Begin(), then the run with this as its hook, then End().
 class StepTimer : public StepHook {
  public:
@@ -133,8 +148,6 @@ class BackendRuntime {
 
   // True if kernels use the host's memory, so that nothing needs staging.
   virtual bool host_memory() const = 0;
-  // True if launches can be captured.
-  virtual bool has_graphs() const = 0;
   // Scratch that LaunchContext::workspace must have.
   virtual size_t workspace_bytes() const = 0;
 
@@ -155,13 +168,8 @@ class BackendRuntime {
   // The context of the caller-visible queue: Device::stream(), or the session's own.
   virtual LaunchContext& context() = 0;
 
-  // Capture happens on a queue of the session's own, so that work which others put into the
-  // caller's queue meanwhile is not captured; Launch puts the graph into the caller-visible queue.
-  virtual LaunchContext& capture_context() = 0;
-  virtual void BeginCapture() = 0;
-  virtual std::unique_ptr<LaunchGraph> EndCapture() = 0;
-  virtual void AbortCapture() noexcept = 0;
-  virtual void Launch(LaunchGraph& graph) = 0;
+  // Captures and replays launches; null if the backend can't.
+  virtual GraphRecorder* graphs() = 0;
 
   // Times runs in the caller-visible queue.
   virtual std::unique_ptr<StepTimer> NewStepTimer(int steps) = 0;

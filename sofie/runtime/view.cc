@@ -1,7 +1,7 @@
 #include "sofie/runtime/view.h"
 
 #include <algorithm>
-#include <cstddef>
+#include <limits>
 
 #include "sofie/runtime/error.h"
 
@@ -11,17 +11,25 @@ Shape::Shape(std::initializer_list<int64_t> extents)
     : Shape(std::span<const int64_t>(extents.begin(), extents.size())) {}
 
 Shape::Shape(std::span<const int64_t> extents) {
-  if (extents.size() > static_cast<size_t>(kMaxRank)) {
-    throw ShapeError("a shape has " + std::to_string(extents.size()) + " axes; at most " +
-                     std::to_string(kMaxRank) + " are supported");
+  for (int64_t extent : extents) Append(extent);
+}
+
+void Shape::Append(int64_t extent) {
+  if (rank_ == kMaxRank) {
+    throw ShapeError("a shape has more than " + std::to_string(kMaxRank) +
+                     " axes, which is not supported");
   }
-  rank_ = static_cast<int>(extents.size());
-  std::copy(extents.begin(), extents.end(), extents_.begin());
+  extents_[rank_++] = extent;
 }
 
 int64_t Shape::elements() const {
+  if (std::find(begin(), end(), 0) != end()) return 0;
   int64_t product = 1;
-  for (int64_t extent : *this) product *= extent;
+  for (int64_t extent : *this) {
+    if (__builtin_mul_overflow(product, extent, &product)) {
+      return std::numeric_limits<int64_t>::max();
+    }
+  }
   return product;
 }
 

@@ -26,10 +26,13 @@ class Shape {
   Shape(std::initializer_list<int64_t> extents);
   explicit Shape(std::span<const int64_t> extents);
 
+  // Adds an innermost extent. Throws ShapeError beyond kMaxRank.
+  void Append(int64_t extent);
+
   int rank() const { return rank_; }
   int64_t operator[](int axis) const { return extents_[axis]; }
   int64_t& operator[](int axis) { return extents_[axis]; }
-  // The product of the extents; 1 for a scalar.
+  // The product of the extents; 1 for a scalar, the largest int64_t if the product is larger still.
   int64_t elements() const;
 
   const int64_t* begin() const { return extents_.data(); }

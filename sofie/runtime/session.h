@@ -1,0 +1,144 @@
+// A model on a device, with types and names erased. The header generated for each model wraps it in
+// a typed Session.
+#ifndef SOFIE_RUNTIME_SESSION_H_
+#define SOFIE_RUNTIME_SESSION_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <ostream>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sofie/runtime/backend.h"
+#include "sofie/runtime/device.h"
+#include "sofie/runtime/error.h"
+#include "sofie/runtime/memory_report.h"
+#include "sofie/runtime/model_info.h"
+#include "sofie/runtime/plan_cache.h"
+#include "sofie/runtime/profiler.h"
+#include "sofie/runtime/view.h"
+#include "sofie/runtime/weights.h"
+
+namespace sofie {
+
+struct SessionOptions {
+  // File with the weights; "" for those embedded in the program.
+  std::string weights_file;
+  // The most bytes that the arena may have, 0 for no limit. Weights are not counted.
+  size_t memory_limit = 0;
+  // Sets of sizes whose plans are kept. At least 1.
+  int plan_cache_size = 16;
+  // Times every step; see SessionCore::SetProfiling.
+  bool profile = false;
+};
+
+// One thread at a time per session; sessions, also of one model, run concurrently.
+//
+// Every method that throws leaves the session usable, except that after a DeviceError which says so
+// the process has to be restarted.
+//
+// A set of sizes that is new to the session costs a plan (and on CUDA a graph capture) and may grow
+// the arena. A Run at sizes that are among the `plan_cache_size` used last, or prepared, allocates
+// nothing on host or device.
+class SessionCore {
+ public:
+  // `info`, what it points to and the embedded weights outlive the session. Throws BackendError if
+  // `programs` lacks the device's backend or the machine lacks the device, WeightsError,
+  // MemoryError, ArgumentError for options out of range.
+  SessionCore(const ModelInfo& info, std::span<const BackendProgram> programs,
+              std::span<const std::byte> embedded_weights, const Device& device,
+              const SessionOptions& options = {});
+  ~SessionCore();
+  SessionCore(const SessionCore&) = delete;
+  SessionCore& operator=(const SessionCore&) = delete;
+
+  // Runs the model on packed row-major inputs, in the order of info().inputs, and writes the
+  // caller's outputs, whose shapes must be what these inputs give.
+  //
+  // On CUDA any view may be host or device memory. If all are device memory, the work is put into
+  // the stream and the call returns; if any is host memory, it returns when the work is done. On a
+  // CPU backend the call always returns when the work is done and takes host memory only.
+  void Run(std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs);
+
+  // The same with outputs that the session owns. They hold until the next call of Run, Enqueue,
+  // Reserve or Prepare. Host memory if there are no inputs or any is host memory, else device
+  // memory.
+  std::span<const TensorView> Run(std::span<const TensorView> inputs);
+
+  // Puts the steps straight into the device's stream, on the caller's own device pointers: no copy,
+  // no graph, no synchronisation. For code that itself works on that stream. On a CPU backend the
+  // work is done on return.
+  void Enqueue(std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs);
+
+  // Sizes the arena for these values of the symbols and all below. No later Run, Enqueue or Prepare
+  // within them grows it.
+  void Reserve(std::span<const int64_t> symbols);
+  // Does all that the first Run at these sizes would do, except the computation.
+  void Prepare(std::span<const int64_t> symbols);
+
+  const ModelInfo& info() const { return info_; }
+  const Device& device() const { return device_; }
+
+  // While on, every run is timed step by step, one launch at a time instead of as a graph, and
+  // waits for its end. Switching on starts a new profile; switching off keeps it.
+  void SetProfiling(bool on);
+  // Empty if profiling was never on. Holds until the next call of this session.
+  const Profile& profile();
+  void PrintProfile(std::ostream& stream);
+
+  MemoryReport memory() const;
+  void PrintMemory(std::ostream& stream) const;
+
+  // Waits for all work in the session's stream.
+  void Synchronize();
+
+ private:
+  // The whole arena for some sizes; see Reserve.
+  struct Reservation {
+    std::vector<int64_t> buffer_bytes;
+    ArenaLayout layout;
+  };
+
+  // Inputs of a CPU session are read where the caller has them; all else lies in the arena.
+  bool InArena(size_t buffer) const;
+  // "model 'particle_net' on cuda:0", to begin messages with.
+  std::string Where() const;
+  void CheckMemory(std::span<const TensorView> inputs) const;
+  // The plan of these sizes, made if need be; with a graph if asked and the backend has them.
+  Plan& PlanFor(std::span<const int64_t> symbols, bool with_graph);
+  Plan NewPlan(std::span<const int64_t> symbols) const;
+  void FitIntoReservation(Plan& plan) const;
+  void EnsureArena(const Plan& plan);
+  void EnsureHostStaging(const Plan& plan);
+  void Capture(Plan& plan);
+  // Points buffers_ into the arena.
+  void SetArenaBuffers(const Plan& plan);
+  std::byte* ArenaAddress(const Plan& plan, size_t buffer) const;
+  // Calls the generated code with buffers_ and names the step that failed.
+  void CallEnqueue(LaunchContext& context, const Plan& plan, bool profiled);
+  // Copies the inputs into the arena and runs on it.
+  void ExecuteStaged(Plan& plan, std::span<const TensorView> inputs);
+
+  const ModelInfo& info_;
+  BackendProgram program_;
+  Device device_;
+  SessionOptions options_;
+  std::unique_ptr<BackendRuntime> runtime_;
+  std::shared_ptr<const Weights> weights_;
+  std::unique_ptr<DeviceMemory> arena_;         // workspace, then buffers
+  std::unique_ptr<DeviceMemory> host_staging_;  // outputs one after another
+  std::vector<Reservation> reservations_;
+  PlanCache plans_;
+  std::unique_ptr<Profiler> profiler_;
+  bool profiling_ = false;
+  // Scratch of one run, sized once.
+  std::vector<int64_t> symbols_;
+  std::vector<void*> buffers_;
+  std::vector<TensorView> outputs_;
+};
+
+}  // namespace sofie
+
+#endif  // SOFIE_RUNTIME_SESSION_H_
