@@ -1,0 +1,88 @@
+"""The machine's own Python: as interpreter of py_binary and py_test, and to run the repository rules."""
+
+_MINORS = (11, 12, 13)
+
+_PROBE = """
+import platform, sys
+assert sys.implementation.name == "cpython" and platform.machine() == "x86_64"
+print(sys.version_info[0], sys.version_info[1], sys.executable)
+"""
+
+_BUILD = """\
+load("@rules_python//python:defs.bzl", "py_runtime", "py_runtime_pair")
+
+package(default_visibility = ["//visibility:public"])
+
+py_runtime(
+    name = "runtime",
+    interpreter_path = "{executable}",
+    python_version = "PY3",
+    stub_shebang = "#!{executable}",
+)
+
+py_runtime_pair(
+    name = "runtime_pair",
+    py3_runtime = ":runtime",
+)
+
+toolchain(
+    name = "toolchain",
+    exec_compatible_with = [
+        "@platforms//cpu:x86_64",
+        "@platforms//os:linux",
+    ],
+    target_compatible_with = [
+        "@platforms//cpu:x86_64",
+        "@platforms//os:linux",
+    ],
+    toolchain = ":runtime_pair",
+    toolchain_type = "@rules_python//python:toolchain_type",
+)
+
+exports_files(["python.json"])
+"""
+
+def _local_python_impl(ctx):
+    named = ctx.getenv("SOFIE_PYTHON")
+    candidates = [named] if named else ["python3"] + ["python3.{}".format(minor) for minor in reversed(_MINORS)]
+    seen = []
+    for candidate in candidates:
+        program = candidate if candidate.startswith("/") else ctx.which(candidate)
+        if not program:
+            continue
+        probe = ctx.execute([program, "-c", _PROBE])
+        if probe.return_code:
+            seen.append("{} does not run as CPython on x86-64".format(program))
+            continue
+        major, minor, executable = probe.stdout.strip().split(" ", 2)
+        if major != "3" or int(minor) not in _MINORS:
+            seen.append("{} is {}.{}".format(program, major, minor))
+            continue
+        ctx.file("python.json", json.encode({
+            "executable": executable,
+            "tag": "cp" + major + minor,
+        }))
+        ctx.file("BUILD.bazel", _BUILD.format(executable = executable))
+        return
+    fail("No Python that this build can use: it needs CPython {} on the PATH, or SOFIE_PYTHON set to one (found: {}).".format(
+        " or ".join(["3.{}".format(minor) for minor in _MINORS]),
+        ", ".join(seen) or "none",
+    ))
+
+local_python = repository_rule(
+    implementation = _local_python_impl,
+    configure = True,
+    doc = "Finds the machine's Python (SOFIE_PYTHON, else the first fitting one on the PATH) and declares its toolchain.",
+)
+
+def python_info(ctx, python):
+    """Reads what local_python found.
+
+    Args:
+      ctx: repository context.
+      python: label of local_python's python.json.
+
+    Returns:
+      A dict with the interpreter's path ("executable") and its tag in wheel names ("tag", such as "cp311").
+    """
+    return json.decode(ctx.read(ctx.path(python)))
