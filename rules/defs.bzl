@@ -1,0 +1,16 @@
+"""The public rules: ONNX models as C++ libraries, CUDA libraries, and tests on GPUs."""
+
+load("//rules/cuda:cuda_library.bzl", _cuda_library = "cuda_library")
+load("//rules/cuda:cuda_toolchain.bzl", _cuda_toolchain = "cuda_toolchain")
+load("//rules/cuda:cuda_toolchain_info.bzl", _CudaToolchainInfo = "CudaToolchainInfo")
+load("//rules/private:backend_test.bzl", _backend_test = "backend_test")
+load("//rules/private:gpu_test.bzl", _gpu_suite = "gpu_suite", _gpu_test = "gpu_test")
+load("//rules/private:pytest.bzl", _pytest_test = "pytest_test")
+
+backend_test = _backend_test
+cuda_library = _cuda_library
+cuda_toolchain = _cuda_toolchain
+CudaToolchainInfo = _CudaToolchainInfo
+gpu_suite = _gpu_suite
+gpu_test = _gpu_test
+pytest_test = _pytest_test

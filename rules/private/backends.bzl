@@ -1,0 +1,18 @@
+"""The names of the backends, and what depends on which of them a build contains."""
+
+# In the order in which lists of backends are written.
+BACKENDS = ["cpu", "openmp", "cuda"]
+
+def if_backend(backend, value, otherwise = []):
+    """Returns a select: `value` where the build contains `backend`, else `otherwise`."""
+    return select({
+        str(Label("//sofie:with_" + backend)): value,
+        "//conditions:default": otherwise,
+    })
+
+def backend_defines():
+    """Returns SOFIE_WITH_CPU=1 and the like for the backends in the build."""
+    defines = []
+    for backend in BACKENDS:
+        defines += if_backend(backend, ["SOFIE_WITH_{}=1".format(backend.upper())])
+    return defines

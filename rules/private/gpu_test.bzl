@@ -1,0 +1,155 @@
+"""The rule that runs a whole test in a configuration that contains the CUDA backend."""
+
+load("@bazel_skylib//lib:shell.bzl", "shell")
+load(":backends.bzl", "BACKENDS")
+
+_BACKENDS_SETTING = "//sofie:backends"
+
+# `resources:gpu:1` counts against --local_resources=gpu=N: tests take turns on a GPU.
+GPU_TEST_TAGS = ["gpu", "manual", "requires-gpu-nvidia", "resources:gpu:1"]
+
+_LAUNCHER = """\
+#!/bin/sh
+# Runs {label}, built with the CUDA backend.
+runfiles=${{RUNFILES_DIR:-${{TEST_SRCDIR:-$0.runfiles}}}}
+exec "$runfiles/"{path} {arguments} "$@"
+"""
+
+_ArgumentsInfo = provider(
+    doc = "The arguments that a test is run with.",
+    fields = {"arguments": "list of string: the attribute `args`, with its labels expanded."},
+)
+
+def _arguments_impl(_target, ctx):
+    attributes = ctx.rule.attr
+    labels = [
+        target
+        for name in ("srcs", "data", "deps")
+        for target in getattr(attributes, name, [])
+    ]
+    return [_ArgumentsInfo(arguments = [
+        ctx.expand_location(argument, labels)
+        for argument in getattr(attributes, "args", [])
+    ])]
+
+_arguments_aspect = aspect(
+    implementation = _arguments_impl,
+    doc = "Reads the arguments of a test, which no provider of the test tells.",
+)
+
+def _with_cuda_impl(settings, _attributes):
+    backends = settings[_BACKENDS_SETTING] + ["cuda"]
+    return {_BACKENDS_SETTING: [name for name in BACKENDS if name in backends]}
+
+# All of the test is moved, itself included: a mixture of configurations in one binary would have
+# everything twice.
+_with_cuda = transition(
+    implementation = _with_cuda_impl,
+    inputs = [_BACKENDS_SETTING],
+    outputs = [_BACKENDS_SETTING],
+)
+
+def _runfiles_path(ctx, file):
+    path = file.short_path
+    return path[3:] if path.startswith("../") else ctx.workspace_name + "/" + path
+
+def _gpu_test_impl(ctx):
+    test = ctx.attr.test
+    executable = ctx.executable.test
+    arguments = [
+        token
+        for argument in test[_ArgumentsInfo].arguments
+        for token in ctx.tokenize(argument)
+    ]
+    launcher = ctx.actions.declare_file(ctx.label.name)
+    ctx.actions.write(
+        output = launcher,
+        content = _LAUNCHER.format(
+            label = test.label,
+            path = shell.quote(_runfiles_path(ctx, executable)),
+            arguments = " ".join([shell.quote(argument) for argument in arguments]),
+        ),
+        is_executable = True,
+    )
+
+    environment = {}
+    inherited = []
+    if RunEnvironmentInfo in test:
+        environment.update(test[RunEnvironmentInfo].environment)
+        inherited = test[RunEnvironmentInfo].inherited_environment
+    environment.update(ctx.attr.env)
+    return [
+        DefaultInfo(
+            executable = launcher,
+            # The binary too, so that what depends on this target compiles it.
+            files = depset([launcher, executable]),
+            runfiles = ctx.runfiles([executable]).merge(test[DefaultInfo].default_runfiles),
+        ),
+        RunEnvironmentInfo(environment = environment, inherited_environment = inherited),
+    ]
+
+_gpu_test = rule(
+    implementation = _gpu_test_impl,
+    attrs = {
+        "test": attr.label(
+            doc = "The test, or another executable, to run.",
+            aspects = [_arguments_aspect],
+            executable = True,
+            cfg = "target",
+            mandatory = True,
+        ),
+        "env": attr.string_dict(doc = "Environment variables beside those of the test."),
+        "_allowlist_function_transition": attr.label(
+            default = "@bazel_tools//tools/allowlists/function_transition_allowlist",
+        ),
+    },
+    cfg = _with_cuda,
+    doc = "Runs a whole test with the CUDA backend; use it through the macro `gpu_test`.",
+    test = True,
+)
+
+def gpu_test(name, test, tags = [], exec_properties = {}, **kwargs):
+    """Runs a test, C++ or Python, on the GPU, built with the CUDA backend.
+
+    No flag is needed: `cuda` is added to `--//sofie:backends` for the test and all that it is made
+    of. Where there is no GPU the test fails. Runfiles, environment and arguments of the test are
+    kept. The target is `manual`, so that `//...` does not run it; list it in a `gpu_suite`.
+
+    Args:
+      name: name of the target.
+      test: label of the test, or of another executable.
+      tags: tags beside those of every GPU test.
+      exec_properties: where to run; only the test itself needs a machine with a GPU.
+      **kwargs: further attributes of a test: size, timeout, args (added to the test's own), env …
+    """
+    _gpu_test(
+        name = name,
+        test = test,
+        testonly = True,
+        tags = GPU_TEST_TAGS + [tag for tag in tags if tag not in GPU_TEST_TAGS],
+        exec_properties = {"test.Pool": "gpu"} | exec_properties,
+        **kwargs
+    )
+
+def gpu_suite(name, tests, visibility = None):
+    """Makes a suite of GPU tests that is run by its name only, and compiled with everything.
+
+    Args:
+      name: name of the suite. `<name>_build` builds what it runs and is part of `//...`.
+      tests: labels of gpu_test targets.
+      visibility: of both targets.
+    """
+    if not tests:
+        fail("gpu_suite '{}' lists no test: a suite without a list would pass empty.".format(name))
+    native.test_suite(
+        name = name,
+        tests = tests,
+        tags = ["manual"],
+        visibility = visibility,
+    )
+    native.filegroup(
+        name = name + "_build",
+        testonly = True,
+        srcs = tests,
+        visibility = visibility,
+    )
