@@ -1,0 +1,389 @@
+// The "cuda" backend: one NVIDIA GPU, through the CUDA runtime. Host code only.
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sofie/runtime/backend.h"
+#include "sofie/runtime/blas/blas.h"
+#include "sofie/runtime/error.h"
+
+namespace sofie {
+namespace {
+
+// What cuBLASLt asks for to have all its algorithms for fp32 matrix products.
+constexpr size_t kWorkspaceBytes = size_t{4} << 20;
+
+// Errors after which the CUDA context of the process stays broken.
+bool IsSticky(cudaError_t error) {
+  switch (error) {
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchFailure:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorHardwareStackError:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorAssert:
+    case cudaErrorECCUncorrectable:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::string Describe(cudaError_t error) {
+  return std::string(cudaGetErrorString(error)) + " (" + cudaGetErrorName(error) + ")";
+}
+
+// Throws what a failed call means.
+void Check(cudaError_t error, const char* call) {
+  if (error == cudaSuccess) return;
+  static_cast<void>(cudaGetLastError());  // reported here, so not again by the next check
+  std::string message = std::string("CUDA: ") + call + " failed: " + Describe(error);
+  if (error == cudaErrorMemoryAllocation) throw MemoryError(message + "; use smaller sizes");
+  if (error == cudaErrorNoKernelImageForDevice) {
+    message += "; build for this GPU's architecture";
+  } else if (IsSticky(error)) {
+    message +=
+        "; the process can use this GPU no more, restart it; compute-sanitizer finds the kernel";
+  }
+  throw DeviceError(message);
+}
+
+// Makes a device current until the end of the scope. Reports nothing, for use in destructors.
+class ScopedDevice {
+ public:
+  explicit ScopedDevice(int index) {
+    if (cudaGetDevice(&previous_) != cudaSuccess) previous_ = index;
+    if (previous_ != index) static_cast<void>(cudaSetDevice(index));
+    changed_ = previous_ != index;
+  }
+  ~ScopedDevice() {
+    if (changed_) static_cast<void>(cudaSetDevice(previous_));
+  }
+  ScopedDevice(const ScopedDevice&) = delete;
+  ScopedDevice& operator=(const ScopedDevice&) = delete;
+
+ private:
+  int previous_ = 0;
+  bool changed_ = false;
+};
+
+class CudaMemory final : public DeviceMemory {
+ public:
+  CudaMemory(void* data, size_t bytes, int device)
+      : DeviceMemory(static_cast<std::byte*>(data), bytes), device_(device) {
+    CountAllocation(bytes);
+  }
+  ~CudaMemory() override {
+    ScopedDevice device(device_);
+    CountFree(bytes());
+    static_cast<void>(cudaFree(data()));
+  }
+
+ private:
+  int device_;
+};
+
+class PinnedMemory final : public DeviceMemory {
+ public:
+  PinnedMemory(void* data, size_t bytes) : DeviceMemory(static_cast<std::byte*>(data), bytes) {
+    CountAllocation(bytes);
+  }
+  ~PinnedMemory() override {
+    CountFree(bytes());
+    static_cast<void>(cudaFreeHost(data()));
+  }
+};
+
+class CudaStream {
+ public:
+  CudaStream() {
+    Check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  }
+  ~CudaStream() { static_cast<void>(cudaStreamDestroy(stream_)); }
+  CudaStream(const CudaStream&) = delete;
+  CudaStream& operator=(const CudaStream&) = delete;
+  cudaStream_t get() const { return stream_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+class CudaEvent {
+ public:
+  CudaEvent() { Check(cudaEventCreate(&event_), "cudaEventCreate"); }
+  ~CudaEvent() {
+    if (event_ != nullptr) static_cast<void>(cudaEventDestroy(event_));
+  }
+  CudaEvent(CudaEvent&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
+  CudaEvent(const CudaEvent&) = delete;
+  CudaEvent& operator=(const CudaEvent&) = delete;
+
+  void Record(cudaStream_t stream) { Check(cudaEventRecord(event_, stream), "cudaEventRecord"); }
+  void Wait() { Check(cudaEventSynchronize(event_), "cudaEventSynchronize"); }
+  double MicrosecondsUntil(const CudaEvent& later) const {
+    float milliseconds = 0;
+    Check(cudaEventElapsedTime(&milliseconds, event_, later.event_), "cudaEventElapsedTime");
+    return 1e3 * milliseconds;
+  }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+class CudaStepTimer final : public StepTimer {
+ public:
+  CudaStepTimer(cudaStream_t stream, int steps)
+      : stream_(stream), events_(static_cast<size_t>(steps) + 1) {
+    steps_.reserve(static_cast<size_t>(steps));
+  }
+
+  void Begin() override { steps_.clear(); }
+  void OnStep(int index) override {
+    Event(steps_.size()).Record(stream_);
+    steps_.push_back(index);
+  }
+  void End() override { Event(steps_.size()).Record(stream_); }
+  double Collect(std::span<double> step_microseconds) override {
+    Event(steps_.size()).Wait();
+    std::fill(step_microseconds.begin(), step_microseconds.end(), -1.0);
+    for (size_t i = 0; i < steps_.size(); ++i) {
+      double& total = step_microseconds[steps_[i]];
+      total = std::max(total, 0.0) + events_[i].MicrosecondsUntil(events_[i + 1]);
+    }
+    return events_[0].MicrosecondsUntil(events_[steps_.size()]);
+  }
+
+ private:
+  CudaEvent& Event(size_t index) {
+    if (index == events_.size()) events_.emplace_back();  // a step that came more than once
+    return events_[index];
+  }
+
+  cudaStream_t stream_;
+  std::vector<CudaEvent> events_;  // at the start of each step that came, then at the end
+  std::vector<int> steps_;         // that came, in order
+};
+
+class CudaGraph final : public LaunchGraph {
+ public:
+  // Instantiates `graph` and uploads it, so that its first launch is like any other.
+  CudaGraph(cudaGraph_t graph, cudaStream_t stream) {
+    size_t count = 0;
+    Check(cudaGraphGetNodes(graph, nullptr, &count), "cudaGraphGetNodes");
+    std::vector<cudaGraphNode_t> nodes(count);
+    if (count > 0) Check(cudaGraphGetNodes(graph, nodes.data(), &count), "cudaGraphGetNodes");
+    nodes_ = static_cast<int64_t>(count);
+    for (cudaGraphNode_t node : nodes) {
+      cudaGraphNodeType type;
+      Check(cudaGraphNodeGetType(node, &type), "cudaGraphNodeGetType");
+      kernels_ += type == cudaGraphNodeTypeKernel;
+    }
+    Check(cudaGraphInstantiate(&executable_, graph, 0), "cudaGraphInstantiate");
+    CountAllocation(0);
+    const cudaError_t error = cudaGraphUpload(executable_, stream);
+    if (error != cudaSuccess) {
+      static_cast<void>(cudaGraphExecDestroy(executable_));
+      Check(error, "cudaGraphUpload");
+    }
+  }
+  ~CudaGraph() override { static_cast<void>(cudaGraphExecDestroy(executable_)); }
+
+  int64_t nodes() const override { return nodes_; }
+  int64_t kernels() const override { return kernels_; }
+  cudaGraphExec_t executable() const { return executable_; }
+
+ private:
+  cudaGraphExec_t executable_ = nullptr;
+  int64_t nodes_ = 0;
+  int64_t kernels_ = 0;
+};
+
+class CudaRecorder final : public GraphRecorder {
+ public:
+  // Captures on the context's queue, launches into `launch_stream`.
+  CudaRecorder(LaunchContext& context, cudaStream_t launch_stream)
+      : context_(context), launch_stream_(launch_stream) {}
+
+  LaunchContext& context() override { return context_; }
+
+  void Begin() override {
+    // Thread-local: what other threads do with CUDA meanwhile neither fails nor spoils the capture.
+    Check(cudaStreamBeginCapture(stream(), cudaStreamCaptureModeThreadLocal),
+          "cudaStreamBeginCapture");
+  }
+
+  std::unique_ptr<LaunchGraph> End() override {
+    cudaGraph_t graph = nullptr;
+    Check(cudaStreamEndCapture(stream(), &graph), "cudaStreamEndCapture");
+    const std::unique_ptr<CUgraph_st, decltype(&DestroyGraph)> owner(graph, &DestroyGraph);
+    return std::make_unique<CudaGraph>(graph, launch_stream_);
+  }
+
+  void Abort() noexcept override {
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    static_cast<void>(cudaStreamIsCapturing(stream(), &status));
+    if (status != cudaStreamCaptureStatusNone) {
+      cudaGraph_t graph = nullptr;
+      static_cast<void>(cudaStreamEndCapture(stream(), &graph));
+      if (graph != nullptr) DestroyGraph(graph);
+    }
+    static_cast<void>(cudaGetLastError());  // the error that led here is on its way to the caller
+  }
+
+  void Launch(LaunchGraph& graph) override {
+    Check(cudaGraphLaunch(static_cast<CudaGraph&>(graph).executable(), launch_stream_),
+          "cudaGraphLaunch");
+  }
+
+ private:
+  static void DestroyGraph(cudaGraph_t graph) { static_cast<void>(cudaGraphDestroy(graph)); }
+  cudaStream_t stream() const { return static_cast<cudaStream_t>(context_.queue()); }
+
+  LaunchContext& context_;
+  cudaStream_t launch_stream_;
+};
+
+std::unique_ptr<LaunchContext> NewContext(int device, cudaStream_t stream) {
+  const LaunchContext::Config config = {
+      .backend = Backend::kCuda, .device_index = device, .queue = stream, .threads = 1};
+  return std::make_unique<LaunchContext>(config, NewCudaBlas(device, stream));
+}
+
+// The device must be current.
+class CudaRuntime final : public BackendRuntime {
+ public:
+  explicit CudaRuntime(const Device& device)
+      : device_(device.index()),
+        stream_(device.stream() != nullptr ? static_cast<cudaStream_t>(device.stream())
+                                           : own_stream_.get()),
+        own_context_(NewContext(device_, own_stream_.get())),
+        recorder_(*own_context_, stream_) {
+    if (stream_ == own_stream_.get()) return;
+    int stream_device = 0;
+    Check(cudaStreamGetDevice(stream_, &stream_device), "cudaStreamGetDevice");
+    if (stream_device != device_) {
+      throw ArgumentError("Device::Cuda(" + std::to_string(device_) +
+                          ", stream): the stream belongs to device " +
+                          std::to_string(stream_device) + "; give that index");
+    }
+    caller_context_ = NewContext(device_, stream_);
+  }
+
+  ~CudaRuntime() override {
+    const ScopedDevice scoped(device_);
+    caller_context_.reset();
+    own_context_.reset();
+  }
+
+  bool host_memory() const override { return false; }
+  size_t workspace_bytes() const override { return kWorkspaceBytes; }
+
+  void Activate() override {
+    if (active_++ > 0) return;
+    Check(cudaGetDevice(&previous_device_), "cudaGetDevice");
+    if (previous_device_ != device_) Check(cudaSetDevice(device_), "cudaSetDevice");
+  }
+  void Deactivate() noexcept override {
+    if (--active_ > 0) return;
+    if (previous_device_ != device_) static_cast<void>(cudaSetDevice(previous_device_));
+  }
+
+  std::unique_ptr<DeviceMemory> AllocateDevice(size_t bytes, const char* what) override {
+    void* data = nullptr;
+    CheckAllocation(cudaMalloc(&data, bytes), "cudaMalloc", bytes, what);
+    return std::make_unique<CudaMemory>(data, bytes, device_);
+  }
+  std::unique_ptr<DeviceMemory> AllocateHost(size_t bytes, const char* what) override {
+    void* data = nullptr;
+    CheckAllocation(cudaMallocHost(&data, bytes), "cudaMallocHost", bytes, what);
+    return std::make_unique<PinnedMemory>(data, bytes);
+  }
+
+  void Copy(void* to, const void* from, size_t bytes, CopyKind kind) override {
+    if (bytes == 0) return;
+    Check(cudaMemcpyAsync(to, from, bytes, ToCuda(kind), stream_), "cudaMemcpyAsync");
+  }
+  void Synchronize() override { Check(cudaStreamSynchronize(stream_), "cudaStreamSynchronize"); }
+
+  LaunchContext& context() override {
+    return caller_context_ != nullptr ? *caller_context_ : *own_context_;
+  }
+  GraphRecorder* graphs() override { return &recorder_; }
+  std::unique_ptr<StepTimer> NewStepTimer(int steps) override {
+    return std::make_unique<CudaStepTimer>(stream_, steps);
+  }
+
+ private:
+  static cudaMemcpyKind ToCuda(CopyKind kind) {
+    switch (kind) {
+      case CopyKind::kHostToDevice:
+        return cudaMemcpyHostToDevice;
+      case CopyKind::kDeviceToHost:
+        return cudaMemcpyDeviceToHost;
+      case CopyKind::kDeviceToDevice:
+        return cudaMemcpyDeviceToDevice;
+    }
+    return cudaMemcpyDefault;
+  }
+
+  void CheckAllocation(cudaError_t error, const char* call, size_t bytes, const char* what) const {
+    if (error != cudaErrorMemoryAllocation) return Check(error, call);
+    static_cast<void>(cudaGetLastError());
+    size_t free = 0;
+    size_t total = 0;
+    Check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+    throw MemoryError("cuda:" + std::to_string(device_) + ": " + call + " has no " +
+                      std::to_string(bytes) + " bytes for " + what + " (" + std::to_string(free) +
+                      " of the GPU's " + std::to_string(total) +
+                      " bytes are free); use smaller sizes");
+  }
+
+  int device_;
+  int previous_device_ = 0;
+  int active_ = 0;
+  CudaStream own_stream_;
+  cudaStream_t stream_;  // the caller's, else own_stream_
+  std::unique_ptr<LaunchContext> own_context_;
+  std::unique_ptr<LaunchContext> caller_context_;  // null if the streams are the same
+  CudaRecorder recorder_;
+};
+
+std::unique_ptr<BackendRuntime> NewCudaRuntime(const Device& device) {
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  static_cast<void>(cudaGetLastError());
+  if (error == cudaErrorInsufficientDriver) {
+    throw BackendError(
+        device.ToString() + ": " + Describe(error) + "; install an NVIDIA driver for CUDA " +
+        std::to_string(CUDART_VERSION / 1000) + "." + std::to_string(CUDART_VERSION % 1000 / 10) +
+        " or newer, or use Device::Cpu() or Device::OpenMp()");
+  }
+  if (error != cudaSuccess || count == 0) {
+    throw BackendError(device.ToString() + ": this machine offers no CUDA device (" +
+                       Describe(error == cudaSuccess ? cudaErrorNoDevice : error) +
+                       "); check nvidia-smi and CUDA_VISIBLE_DEVICES, or use Device::Cpu() or "
+                       "Device::OpenMp()");
+  }
+  if (device.index() >= count) {
+    throw BackendError(device.ToString() + ": this machine has " + std::to_string(count) +
+                       " CUDA devices; use an index from 0 to " + std::to_string(count - 1));
+  }
+  const ScopedDevice scoped(device.index());
+  Check(cudaSetDevice(device.index()), "cudaSetDevice");
+  return std::make_unique<CudaRuntime>(device);
+}
+
+}  // namespace
+
+constinit const BackendFactory kCudaBackend = {
+    .backend = Backend::kCuda,
+    .create = &NewCudaRuntime,
+};
+
+}  // namespace sofie
