@@ -5,6 +5,8 @@ load("//rules/cuda:cuda_toolchain.bzl", _cuda_toolchain = "cuda_toolchain")
 load("//rules/cuda:cuda_toolchain_info.bzl", _CudaToolchainInfo = "CudaToolchainInfo")
 load("//rules/private:backend_test.bzl", _backend_test = "backend_test")
 load("//rules/private:gpu_test.bzl", _gpu_suite = "gpu_suite", _gpu_test = "gpu_test")
+load("//rules/private:onnx_cc_library.bzl", _onnx_cc_library = "onnx_cc_library")
+load("//rules/private:onnx_model_info.bzl", _OnnxModelInfo = "OnnxModelInfo")
 load("//rules/private:pytest.bzl", _pytest_test = "pytest_test")
 
 backend_test = _backend_test
@@ -13,4 +15,6 @@ cuda_toolchain = _cuda_toolchain
 CudaToolchainInfo = _CudaToolchainInfo
 gpu_suite = _gpu_suite
 gpu_test = _gpu_test
+onnx_cc_library = _onnx_cc_library
+OnnxModelInfo = _OnnxModelInfo
 pytest_test = _pytest_test

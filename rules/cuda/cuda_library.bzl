@@ -206,7 +206,7 @@ def _cuda_library_impl(ctx):
         _compile(ctx, source, arguments, cuda, inputs, environment)
         for source in ctx.files.srcs
     ]
-    report = _lint(ctx, ctx.files.srcs + _own_headers(compilation_context))
+    report = _lint(ctx, ctx.files.srcs + ctx.files.textual_hdrs + _own_headers(compilation_context))
 
     linking_contexts = [dep.linking_context for dep in dependencies]
     if ctx.attr.linkopts:

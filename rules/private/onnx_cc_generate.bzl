@@ -1,0 +1,130 @@
+"""The rule that runs the generator on an ONNX model."""
+
+load(":backends.bzl", "BACKENDS")
+load(":onnx_model_info.bzl", "OnnxModelInfo")
+
+PRECISIONS = ["fp32"]
+WEIGHTS_MODES = ["embedded", "file"]
+
+_SOURCE_SUFFIXES = {
+    "cpu": "_cpu.cc",
+    "cuda": "_cuda.cu",
+    "openmp": "_openmp.cc",
+}
+
+def _check_identifier(value, attribute, label):
+    allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
+    characters = value.elems()
+    if (not value or value[0].isdigit() or
+        [character for character in characters if character not in allowed.elems()]):
+        fail("{}: {} = '{}' is not a C++ identifier. Give one made of letters, digits and _.".format(
+            label,
+            attribute,
+            value,
+        ))
+
+def _onnx_cc_generate_impl(ctx):
+    name = ctx.attr.library_name
+    _check_identifier(ctx.attr.namespace, "namespace", ctx.label)
+    if ctx.attr.shards < 1:
+        fail("{}: shards = {}: at least one source shard is needed.".format(
+            ctx.label,
+            ctx.attr.shards,
+        ))
+
+    def declare(suffix):
+        return ctx.actions.declare_file(name + suffix)
+
+    shards = range(ctx.attr.shards)
+    public_headers = [declare(".h"), declare("_alpaka.h")]
+    step_headers = [declare("_steps.h")] + [declare("_steps_{}.h".format(i)) for i in shards]
+    session = declare("_session.cc")
+    steps = {
+        backend: [declare("_steps_{}{}".format(i, _SOURCE_SUFFIXES[backend])) for i in shards]
+        for backend in BACKENDS
+    }
+    weights = declare("_weights.bin")
+    manifest = declare("_manifest.json")
+    sources = public_headers + step_headers + [session]
+    for backend in BACKENDS:
+        sources.extend(steps[backend])
+
+    arguments = ctx.actions.args()
+    arguments.add(ctx.file.model, format = "--model=%s")
+    arguments.add(name, format = "--name=%s")
+    arguments.add(ctx.attr.namespace, format = "--namespace=%s")
+    arguments.add(ctx.label.package, format = "--include_prefix=%s")
+    arguments.add(manifest.dirname, format = "--output_dir=%s")
+    arguments.add(ctx.attr.shards, format = "--shards=%s")
+    arguments.add(ctx.attr.precision, format = "--precision=%s")
+    arguments.add(ctx.attr.weights, format = "--weights=%s")
+    ctx.actions.run(
+        executable = ctx.executable._generator,
+        arguments = [arguments],
+        inputs = [ctx.file.model] + ctx.files.model_data,
+        outputs = sources + [weights, manifest],
+        use_default_shell_env = True,  # The Python launcher looks for the interpreter on PATH.
+        mnemonic = "OnnxGenerate",
+        progress_message = "Generating C++ for {}".format(ctx.file.model.short_path),
+    )
+
+    return [
+        DefaultInfo(
+            files = depset(sources + [weights, manifest]),
+            runfiles = ctx.runfiles([weights] if ctx.attr.weights == "file" else []),
+        ),
+        OnnxModelInfo(
+            name = name,
+            cpp_namespace = ctx.attr.namespace,
+            model = ctx.file.model,
+            manifest = manifest,
+            weights = weights,
+            weights_mode = ctx.attr.weights,
+            precision = ctx.attr.precision,
+        ),
+        OutputGroupInfo(
+            manifest = depset([manifest]),
+            sources = depset(sources),
+            weights = depset([weights]),
+            # For the libraries that compile each part.
+            public_headers = depset(public_headers),
+            step_headers = depset(step_headers),
+            session_source = depset([session]),
+            **{backend + "_sources": depset(steps[backend]) for backend in BACKENDS}
+        ),
+    ]
+
+onnx_cc_generate = rule(
+    implementation = _onnx_cc_generate_impl,
+    attrs = {
+        "library_name": attr.string(
+            doc = "Name of the C++ library; all files begin with it.",
+            mandatory = True,
+        ),
+        "model": attr.label(
+            doc = "The ONNX file.",
+            allow_single_file = [".onnx"],
+            mandatory = True,
+        ),
+        "model_data": attr.label_list(
+            doc = "Files beside the model that hold tensors stored outside of it.",
+            allow_files = True,
+        ),
+        "namespace": attr.string(doc = "C++ namespace: one identifier.", mandatory = True),
+        "precision": attr.string(default = "fp32", values = PRECISIONS),
+        "shards": attr.int(
+            doc = "Number of source files per backend; each is one compilation.",
+            default = 2,
+        ),
+        "weights": attr.string(default = "embedded", values = WEIGHTS_MODES),
+        "_generator": attr.label(
+            default = "//sofie:generate",
+            executable = True,
+            cfg = "exec",
+        ),
+    },
+    doc = """Turns an ONNX model into C++ sources, a blob of weights and a manifest.
+
+What the generator refuses it reports on standard error; the build prints that as it is.""",
+    provides = [OnnxModelInfo],
+)
