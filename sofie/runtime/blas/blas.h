@@ -1,0 +1,83 @@
+// Matrix products with bias and activation, on OpenBLAS and cuBLASLt. Plain C++: no BLAS headers.
+#ifndef SOFIE_RUNTIME_BLAS_BLAS_H_
+#define SOFIE_RUNTIME_BLAS_BLAS_H_
+
+#include <cstdint>
+#include <memory>
+
+#include "sofie/runtime/backend.h"
+
+namespace sofie {
+
+// What is applied to alpha · op(A) · op(B) + beta · D + bias. Gelu is the exact one, with erf.
+enum class Epilogue : uint8_t { kNone, kRelu, kGelu };
+
+// D[m, n] = epilogue(alpha · op(A)[m, k] · op(B)[k, n] + beta · D + bias), for each of `batch`
+// matrices. Everything is row-major: op(A) = A[m, k] with lda ≥ k, or, if trans_a, the transpose
+// of A[k, m] with lda ≥ m; op(B) = B[k, n] with ldb ≥ n, or the transpose of B[n, k] with
+// ldb ≥ k; ldd ≥ n. Strides are the elements between successive matrices of a batch; 0 for A or B
+// means that all share the operand. D overlaps nothing. With beta == 0 the old D is not read.
+// With k == 0 the product is zero. T is float or double; float products use float
+// arithmetic, never TF32.
+template <class T>
+struct GemmArgs {
+  const T* a = nullptr;
+  const T* b = nullptr;
+  T* d = nullptr;
+  const T* bias = nullptr;  // length n, added to every row; null means none
+  int64_t m = 0;
+  int64_t n = 0;
+  int64_t k = 0;
+  int64_t batch = 1;
+  int64_t lda = 0;
+  int64_t ldb = 0;
+  int64_t ldd = 0;
+  int64_t stride_a = 0;
+  int64_t stride_b = 0;
+  int64_t stride_d = 0;
+  bool trans_a = false;
+  bool trans_b = false;
+  T alpha = 1;
+  T beta = 0;
+  Epilogue epilogue = Epilogue::kNone;
+};
+
+// What the launcher calls: a Blas with products of both precisions.
+class GemmBlas : public Blas {
+ public:
+  // Puts the product into the context's queue. Returns the part of the epilogue that is left to
+  // the caller: cuBLASLt has no exact Gelu, and in double precision no epilogue at all.
+  struct Rest {
+    bool bias = false;
+    Epilogue epilogue = Epilogue::kNone;
+  };
+  virtual Rest Gemm(LaunchContext& context, const GemmArgs<float>& args) = 0;
+  virtual Rest Gemm(LaunchContext& context, const GemmArgs<double>& args) = 0;
+};
+
+// Throws ArgumentError, naming the argument, unless the arguments describe valid matrices.
+// Libraries end the process or corrupt memory on such arguments, so every implementation calls this
+// first.
+template <class T>
+void ValidateGemm(const GemmArgs<T>& args);
+
+// True if there is nothing to compute.
+template <class T>
+bool IsEmpty(const GemmArgs<T>& args) {
+  return args.m == 0 || args.n == 0 || args.batch == 0;
+}
+
+// A batch that shares B and whose A and D follow each other without gaps is one taller product.
+template <class T>
+GemmArgs<T> FoldBatch(const GemmArgs<T>& args);
+
+// OpenBLAS, in up to `threads` OpenMP threads, each on a share of the rows or of the batch.
+std::unique_ptr<Blas> NewCpuBlas(int threads);
+// cuBLASLt on CUDA device `device_index`, in `stream` (a cudaStream_t). Descriptors and algorithms
+// are kept by shape: a shape that was run before allocates nothing. Uses the context's workspace.
+// Throws DeviceError if cuBLASLt fails.
+std::unique_ptr<Blas> NewCudaBlas(int device_index, void* stream);
+
+}  // namespace sofie
+
+#endif  // SOFIE_RUNTIME_BLAS_BLAS_H_

@@ -1,0 +1,174 @@
+// What generated code calls: steps of a model, put into the context's queue one after another.
+//
+// `make` arguments return the functor for an index type: [&]<class I>() { return F<I>{…}; }. The
+// CPU backends use int64_t; CUDA uses int32_t unless a buffer or the iteration space is too large.
+// Functors get logical indices, outermost first, and have no dependence between points. Nothing
+// here allocates after the first launch of a context, waits, or reads device memory, so all of it
+// can be captured into a CUDA graph. An empty iteration space launches nothing.
+#ifndef SOFIE_RUNTIME_KERNELS_LAUNCHER_H_
+#define SOFIE_RUNTIME_KERNELS_LAUNCHER_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "sofie/runtime/backend.h"
+#include "sofie/runtime/blas/blas.h"
+#include "sofie/runtime/error.h"
+#include "sofie/runtime/kernels/backend_tags.h"
+#include "sofie/runtime/kernels/combine.h"
+#include "sofie/runtime/kernels/index.h"
+#include "sofie/runtime/kernels/launch.h"
+#include "sofie/runtime/kernels/math.h"
+#include "sofie/runtime/kernels/policy.h"
+#include "sofie/runtime/kernels/topk_key.h"
+
+#if defined(__CUDACC__)
+#include "sofie/runtime/kernels/bias_activation.h"
+#include "sofie/runtime/kernels/pointwise_gpu.h"
+#include "sofie/runtime/kernels/reduce_gpu.h"
+#include "sofie/runtime/kernels/topk_gpu.h"
+#else
+#include "sofie/runtime/kernels/pointwise_cpu.h"
+#include "sofie/runtime/kernels/reduce_cpu.h"
+#include "sofie/runtime/kernels/topk_cpu.h"
+#endif
+
+namespace sofie::kernels {
+
+using ::sofie::Epilogue;
+using ::sofie::GemmArgs;
+
+template <class B>
+class Launcher {
+ public:
+  explicit Launcher(LaunchContext& context) : context_(context) {}
+
+  // Step `index` of the model begins.
+  void Step(int index) { context_.Step(index); }
+
+  // body(i0, …, iR-1) for every point. A body that splits into `using Value`, Load(i…) and
+  // Store(i…, Value) lets a GPU have several loads in flight.
+  template <size_t R, class Make>
+  void Pointwise(const std::array<int64_t, R>& extents, const Make& make) {
+    const int64_t points = Elements(extents);
+    if (points == 0) return;
+    if constexpr (B::kGpu) {
+      WithIndexType(points, [&]<class I>() { PointwiseWith<I>(extents, points, make); });
+    } else {
+      PointwiseWith<int64_t>(extents, points, make);
+    }
+  }
+
+  // body.Store(kept…, acc) for every kept point, where acc combines body.Load(kept…, reduced…) over
+  // all reduced points with Body::Combine: its Identity() if there are none.
+  template <class Policy, size_t K, size_t R, class Make>
+  void Reduce(const std::array<int64_t, K>& kept, const std::array<int64_t, R>& reduced,
+              const Make& make) {
+    Rows<Policy, Finish::kStore>(kept, reduced, make);
+  }
+
+  // body.Store(kept…, reduced…, acc) for every element, with the acc of its row.
+  template <class Policy, size_t K, size_t R, class Make>
+  void Normalize(const std::array<int64_t, K>& kept, const std::array<int64_t, R>& reduced,
+                 const Make& make) {
+    if (Elements(reduced) == 0) return;
+    Rows<Policy, Finish::kMap>(kept, reduced, make);
+  }
+
+  // Throws ArgumentError unless 0 ≤ k ≤ axis.
+  template <class T>
+  void TopK(const TopKArgs<T>& args) {
+    if (args.k < 0 || args.k > args.axis) {
+      throw ArgumentError("TopK: k = " + std::to_string(args.k) +
+                          " must lie between 0 and the axis' extent " + std::to_string(args.axis));
+    }
+    const int64_t rows = args.outer * args.inner;
+    if (rows == 0 || args.k == 0) return;
+    if (args.values == nullptr && args.indices == nullptr) return;
+    if constexpr (B::kGpu) {
+#if defined(__CUDACC__)
+      TopKOnGpu(context_, args);
+#endif
+    } else {
+#if !defined(__CUDACC__)
+      LaunchUnits<B>(context_, rows, rows * args.axis, TopKOnCpu<T>{args});
+#endif
+    }
+  }
+
+  // Throws ArgumentError if the arguments describe no valid matrices.
+  template <class T>
+  void Gemm(const GemmArgs<T>& args) {
+    GemmBlas& blas = static_cast<GemmBlas&>(*context_.blas());
+    [[maybe_unused]] const GemmBlas::Rest rest = blas.Gemm(context_, args);
+#if defined(__CUDACC__)
+    if (rest.bias || rest.epilogue != Epilogue::kNone) {
+      const T* const bias = rest.bias ? args.bias : nullptr;
+      Pointwise(std::array<int64_t, 3>{args.batch, args.m, args.n}, [&]<class I>() {
+        return BiasActivation<T, I>{args.d, bias, static_cast<I>(args.stride_d),
+                                    static_cast<I>(args.ldd), rest.epilogue};
+      });
+    }
+#endif
+  }
+
+ private:
+  // Calls `run` with the narrowest index type that can count `points`.
+  template <class Run>
+  void WithIndexType(int64_t points, const Run& run) {
+    if (context_.wide() || points > std::numeric_limits<int32_t>::max()) {
+      run.template operator()<int64_t>();
+    } else {
+      run.template operator()<int32_t>();
+    }
+  }
+
+  template <class I, size_t R, class Make>
+  void PointwiseWith(const std::array<int64_t, R>& extents, int64_t points, const Make& make) {
+    const auto body = make.template operator()<I>();
+    using Body = std::remove_const_t<decltype(body)>;
+#if defined(__CUDACC__)
+    PointwiseOnGpu<Body, I, R>::Launch(context_, body, extents, points);
+#else
+    LaunchUnits<B>(context_, points, points, PointwiseOnCpu<Body, R>{body, extents});
+#endif
+  }
+
+  template <class Policy, Finish kFinish, size_t K, size_t R, class Make>
+  void Rows(const std::array<int64_t, K>& kept, const std::array<int64_t, R>& reduced,
+            const Make& make) {
+    const int64_t outputs = Elements(kept);
+    if (outputs == 0) return;
+    const int64_t points = outputs * Elements(reduced);
+    if constexpr (B::kGpu) {
+      WithIndexType(std::max(points, outputs), [&]<class I>() {
+#if defined(__CUDACC__)
+        const auto body = make.template operator()<I>();
+        using Body = std::remove_const_t<decltype(body)>;
+        RowsOnGpu<Body, I, K, R, Policy, kFinish>::Launch(context_, body, kept, reduced);
+#endif
+      });
+    } else {
+#if !defined(__CUDACC__)
+      const auto body = make.template operator()<int64_t>();
+      using Body = std::remove_const_t<decltype(body)>;
+      if constexpr (Policy::kAlong == Along::kKept && K > 0) {
+        const ColumnsOnCpu<Body, K, R, kFinish> kernel{body, kept, reduced};
+        LaunchUnits<B>(context_, kernel.units(), points, kernel);
+      } else {
+        LaunchUnits<B>(context_, outputs, points,
+                       RowsOnCpu<Body, K, R, kFinish>{body, kept, reduced});
+      }
+#endif
+    }
+  }
+
+  LaunchContext& context_;
+};
+
+}  // namespace sofie::kernels
+
+#endif  // SOFIE_RUNTIME_KERNELS_LAUNCHER_H_

@@ -1,0 +1,283 @@
+// Element functions for kernel bodies, on all accelerators. NaN and infinity go where NumPy and
+// ONNX Runtime let them go; integer division and remainder by zero are undefined, as in C++.
+#ifndef SOFIE_RUNTIME_KERNELS_MATH_H_
+#define SOFIE_RUNTIME_KERNELS_MATH_H_
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "sofie/runtime/alpaka/version.h"
+
+namespace sofie::kernels {
+
+// Marks a function that bodies call: on the host and, in nvcc's files, on the device.
+#define SOFIE_MATH_FN ALPAKA_FN_HOST_ACC ALPAKA_FN_INLINE constexpr
+// The same for what ends in the C library, which is not constexpr.
+#define SOFIE_LIBM_FN ALPAKA_FN_HOST_ACC ALPAKA_FN_INLINE
+
+template <class T>
+SOFIE_MATH_FN bool IsNaN(T x) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return x != x;
+  } else {
+    return false;
+  }
+}
+
+template <class T>
+SOFIE_MATH_FN bool IsInf(T x) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return x == std::numeric_limits<T>::infinity() || x == -std::numeric_limits<T>::infinity();
+  } else {
+    return false;
+  }
+}
+
+// The larger or smaller one; NaN if either is NaN.
+template <class T>
+SOFIE_MATH_FN T Maximum(T a, T b) {
+  return b > a ? b : (IsNaN(b) ? b : a);
+}
+template <class T>
+SOFIE_MATH_FN T Minimum(T a, T b) {
+  return b < a ? b : (IsNaN(b) ? b : a);
+}
+
+// x limited to [low, high]; NaN stays NaN.
+template <class T>
+SOFIE_MATH_FN T Clip(T x, T low, T high) {
+  const T raised = x < low ? low : x;
+  return high < raised ? high : raised;
+}
+
+template <class T>
+SOFIE_MATH_FN T Relu(T x) {
+  return x < T{0} ? T{0} : x;
+}
+template <class T>
+SOFIE_MATH_FN T LeakyRelu(T x, T slope) {
+  return x < T{0} ? slope * x : x;
+}
+template <class T>
+SOFIE_MATH_FN T Abs(T x) {
+  if constexpr (std::is_unsigned_v<T>) {
+    return x;
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return std::abs(x);
+  } else {
+    return static_cast<T>(x < 0 ? -x : x);
+  }
+}
+// -1, 0 or 1; NaN stays NaN.
+template <class T>
+SOFIE_MATH_FN T Sign(T x) {
+  if (IsNaN(x)) return x;
+  return static_cast<T>(static_cast<int>(T{0} < x) - static_cast<int>(x < T{0}));
+}
+
+template <class T>
+SOFIE_LIBM_FN T Exp(T x) {
+  return std::exp(x);
+}
+template <class T>
+SOFIE_LIBM_FN T Log(T x) {
+  return std::log(x);
+}
+template <class T>
+SOFIE_LIBM_FN T Log1p(T x) {
+  return std::log1p(x);
+}
+template <class T>
+SOFIE_LIBM_FN T Sqrt(T x) {
+  return std::sqrt(x);
+}
+template <class T>
+SOFIE_LIBM_FN T Reciprocal(T x) {
+  return T{1} / x;
+}
+template <class T>
+SOFIE_LIBM_FN T Tanh(T x) {
+  return std::tanh(x);
+}
+template <class T>
+SOFIE_LIBM_FN T Erf(T x) {
+  return std::erf(x);
+}
+template <class T>
+SOFIE_LIBM_FN T Sin(T x) {
+  return std::sin(x);
+}
+template <class T>
+SOFIE_LIBM_FN T Cos(T x) {
+  return std::cos(x);
+}
+template <class T>
+SOFIE_LIBM_FN T Tan(T x) {
+  return std::tan(x);
+}
+template <class T>
+SOFIE_LIBM_FN T Asin(T x) {
+  return std::asin(x);
+}
+template <class T>
+SOFIE_LIBM_FN T Acos(T x) {
+  return std::acos(x);
+}
+template <class T>
+SOFIE_LIBM_FN T Atan(T x) {
+  return std::atan(x);
+}
+template <class T>
+SOFIE_LIBM_FN T Atan2(T y, T x) {
+  return std::atan2(y, x);
+}
+template <class T>
+SOFIE_LIBM_FN T Sinh(T x) {
+  return std::sinh(x);
+}
+template <class T>
+SOFIE_LIBM_FN T Cosh(T x) {
+  return std::cosh(x);
+}
+template <class T>
+SOFIE_LIBM_FN T Floor(T x) {
+  return std::floor(x);
+}
+template <class T>
+SOFIE_LIBM_FN T Ceil(T x) {
+  return std::ceil(x);
+}
+// To the nearest integer, halves to even.
+template <class T>
+SOFIE_LIBM_FN T Round(T x) {
+  return std::rint(x);
+}
+
+// 1 / (1 + exp(-x)), without overflow for either sign.
+template <class T>
+SOFIE_LIBM_FN T Sigmoid(T x) {
+  const T e = std::exp(-Abs(x));
+  return (x < T{0} ? e : T{1}) / (T{1} + e);
+}
+template <class T>
+SOFIE_LIBM_FN T Silu(T x) {
+  return x * Sigmoid(x);
+}
+template <class T>
+SOFIE_LIBM_FN T HardSigmoid(T x, T alpha, T beta) {
+  return Clip(alpha * x + beta, T{0}, T{1});
+}
+template <class T>
+SOFIE_LIBM_FN T Elu(T x, T alpha) {
+  return x < T{0} ? alpha * std::expm1(x) : x;
+}
+// log(1 + exp(x)), without overflow.
+template <class T>
+SOFIE_LIBM_FN T Softplus(T x) {
+  return (x > T{0} ? x : T{0}) + std::log1p(std::exp(-Abs(x)));
+}
+// 0.5 x (1 + erf(x / √2)).
+template <class T>
+SOFIE_LIBM_FN T Gelu(T x) {
+  return T{0.5} * x * (T{1} + std::erf(x * static_cast<T>(0.70710678118654752440)));
+}
+// The approximation with tanh: 0.5 x (1 + tanh(√(2/π) (x + 0.044715 x³))).
+template <class T>
+SOFIE_LIBM_FN T GeluTanh(T x) {
+  const T inner =
+      static_cast<T>(0.79788456080286535588) * (x + static_cast<T>(0.044715) * x * x * x);
+  return T{0.5} * x * (T{1} + std::tanh(inner));
+}
+
+// base^exponent. Integers by repeated squaring, wrapping; a negative integer exponent truncates
+// the exact result towards zero. The exponent 2, by far the commonest, is one multiplication.
+template <class T, class E>
+SOFIE_LIBM_FN T Pow(T base, E exponent) {
+  if (exponent == E{2}) return static_cast<T>(base * base);
+  if constexpr (std::is_floating_point_v<T>) {
+    return std::pow(base, static_cast<T>(exponent));
+  } else if constexpr (std::is_floating_point_v<E>) {
+    return static_cast<T>(std::pow(static_cast<double>(base), static_cast<double>(exponent)));
+  } else {
+    if constexpr (std::is_signed_v<E>) {
+      if (exponent < 0) {
+        if (base == T{1}) return T{1};
+        if constexpr (std::is_signed_v<T>) {
+          if (base == T{-1}) return exponent % 2 == 0 ? T{1} : T{-1};
+        }
+        return T{0};
+      }
+    }
+    uint64_t power = static_cast<uint64_t>(base);
+    uint64_t result = 1;
+    for (uint64_t rest = static_cast<uint64_t>(exponent); rest != 0; rest >>= 1) {
+      if (rest & 1) result *= power;
+      power *= power;
+    }
+    return static_cast<T>(result);
+  }
+}
+
+// The remainder with the sign of the divisor: Python's %, ONNX Mod with fmod = 0.
+template <class T>
+SOFIE_LIBM_FN T FloorMod(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>) {
+    const T remainder = std::fmod(a, b);
+    return remainder != T{0} && ((remainder < T{0}) != (b < T{0})) ? remainder + b : remainder;
+  } else if constexpr (std::is_signed_v<T>) {
+    const T remainder = static_cast<T>(a % b);
+    return remainder != 0 && ((remainder < 0) != (b < 0)) ? static_cast<T>(remainder + b)
+                                                          : remainder;
+  } else {
+    return static_cast<T>(a % b);
+  }
+}
+// The remainder with the sign of the dividend: C's fmod and %, ONNX Mod with fmod = 1.
+template <class T>
+SOFIE_LIBM_FN T TruncMod(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return std::fmod(a, b);
+  } else {
+    return static_cast<T>(a % b);
+  }
+}
+// The quotient rounded towards zero, as ONNX Div has it. Integers: nothing traps, x / 0 is 0 and
+// the lowest number / -1 wraps.
+template <class T>
+SOFIE_MATH_FN T Divide(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    if (b == T{0}) return T{0};
+    if constexpr (std::is_signed_v<T>) {
+      if (b == T{-1})
+        return static_cast<T>(std::make_unsigned_t<T>{0} - static_cast<std::make_unsigned_t<T>>(a));
+    }
+  }
+  return static_cast<T>(a / b);
+}
+// The quotient rounded towards minus infinity.
+template <class T>
+SOFIE_LIBM_FN T FloorDiv(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>) {
+    return std::floor(a / b);
+  } else if constexpr (std::is_signed_v<T>) {
+    const T quotient = static_cast<T>(a / b);
+    return a % b != 0 && ((a < 0) != (b < 0)) ? static_cast<T>(quotient - 1) : quotient;
+  } else {
+    return static_cast<T>(a / b);
+  }
+}
+
+// An index into an axis of `extent` elements, counted from the end where negative. What lies
+// outside goes to the nearest end, so that no memory outside of the tensor is read; 0 for an empty
+// axis.
+SOFIE_MATH_FN int64_t WrapIndex(int64_t index, int64_t extent) {
+  const int64_t wrapped = index < 0 ? index + extent : index;
+  const int64_t below = wrapped >= extent ? extent - 1 : wrapped;
+  return below < 0 ? 0 : below;
+}
+
+}  // namespace sofie::kernels
+
+#endif  // SOFIE_RUNTIME_KERNELS_MATH_H_
