@@ -59,7 +59,7 @@ COORDINATE_SHIFT = 1e9
 # machine's float64 arithmetic do not reach the file.
 _KEPT_BITS = 12
 # Spread of the class scores over the sample.
-_SCORE_SPREAD = 1.5
+_SCORE_SPREAD = 1.0
 
 Array64 = npt.NDArray[np.float64]
 Parameters = dict[str, graph_builder.Array32]
@@ -280,7 +280,7 @@ def sample(random: np.random.Generator, jets: int, n_pf: int, n_sv: int) -> dict
     """Draws jets of equal size whose features have about unit spread and a mean of their own."""
     inputs: dict[str, Array64] = {}
     for prefix, channels, count in (("pf", PF_FEATURES, n_pf), ("sv", SV_FEATURES, n_sv)):
-        own = 0.6 * random.standard_normal((jets, channels, 1))
+        own = 0.7 * random.standard_normal((jets, channels, 1))
         inputs[f"{prefix}_points"] = 0.3 * random.standard_normal((jets, 2, count))
         inputs[f"{prefix}_features"] = own + random.standard_normal((jets, channels, count))
         inputs[f"{prefix}_mask"] = np.ones((jets, 1, count))
