@@ -1,0 +1,48 @@
+"""From an ONNX file to the files that are compiled: importer, passes, plan, emit."""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+
+from sofie.emit import sources
+from sofie.emit.names import is_identifier
+from sofie.importer.check import check
+from sofie.importer.errors import ModelError
+from sofie.importer.load import load
+from sofie.passes import pipeline
+from sofie.plan.lower import lower
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """What to compile; see the flags of ``sofie/generate.py``."""
+
+    model: pathlib.Path
+    name: str
+    namespace: str
+    include_prefix: str = ""
+    shards: int = 2
+    embedded_weights: bool = True
+
+
+def compile_model(request: Request) -> dict[str, bytes]:
+    """Contents of every file to write, by name.
+
+    Raises:
+      ModelError: the model can't be compiled, or the namespace is no C++ identifier.
+    """
+    if not is_identifier(request.namespace):
+        raise ModelError(f"the namespace {request.namespace!r} is not a C++ identifier")
+    model = load(request.model)
+    check(model)
+    pipeline.run(model)
+    program = lower(model)
+    options = sources.Options(
+        name=request.name,
+        namespace=request.namespace,
+        include_prefix=request.include_prefix,
+        shards=request.shards,
+        embedded_weights=request.embedded_weights,
+    )
+    return sources.render(program, options)

@@ -1,0 +1,1 @@
+"""Program to files: C++ sources, the weights blob and the manifest."""

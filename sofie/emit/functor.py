@@ -1,0 +1,308 @@
+"""Functors: a kernel's body in C++, and the one list of its parameters.
+
+Both the functor's members and the launch's initialisers are written from that list.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+
+import sympy
+
+from sofie.emit.names import Names
+from sofie.ir import dims, expr
+from sofie.ir.program import Buffer, Loop, Pointwise, Reduce, Store
+
+
+@dataclasses.dataclass(frozen=True)
+class Parameter:
+    """A member of a functor.
+
+    Attributes:
+      cpp_type: its type; ``I`` is the functor's index type.
+      name: its name in the functor.
+      value: what the launch initialises it with.
+    """
+
+    cpp_type: str
+    name: str
+    value: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Method:
+    """A member function: signature after the name, and statements."""
+
+    signature: str
+    body: tuple[str, ...]
+
+
+@dataclasses.dataclass(frozen=True)
+class Functor:
+    """What a template needs to print a functor and its launch."""
+
+    name: str
+    constants: tuple[str, ...]
+    parameters: tuple[Parameter, ...]
+    methods: tuple[Method, ...]
+
+
+class _Parameters:
+    """Collects the parameters that a body turns out to need."""
+
+    def __init__(self, pointer: Callable[[Buffer], str], host: Callable[[dims.Expr], str]) -> None:
+        self._pointer = pointer
+        self._host = host
+        self._names = Names(("I", "acc"))
+        self._list: list[Parameter] = []
+        self._buffers: dict[int, str] = {}
+        self._sizes: dict[dims.Expr, str] = {}
+
+    def buffer(self, buffer: Buffer, written: bool = False) -> str:
+        """The member that points to a buffer."""
+        if id(buffer) not in self._buffers:
+            name = self._names.new(self._pointer(buffer))
+            constant = "" if written else "const "
+            self._list.append(
+                Parameter(f"{constant}{buffer.dtype.cpp}*", name, self._pointer(buffer))
+            )
+            self._buffers[id(buffer)] = name
+        return self._buffers[id(buffer)]
+
+    def size(self, value: dims.Expr) -> str:
+        """The member for a size (numbers stay numbers)."""
+        if value.is_Integer:
+            return str(int(value))
+        if value not in self._sizes:
+            text = dims.to_cpp(value, lambda s: s.name)
+            for symbol, word in ((" + ", "_plus_"), (" - ", "_minus_"), (" * ", "_by_")):
+                text = text.replace(symbol, word)
+            readable = text.replace("_", "").isalnum() and len(text) <= 24
+            name = self._names.new(text if readable else "size")
+            self._sizes[value] = name
+            self._list.append(Parameter("I", name, f"static_cast<I>({self._host(value)})"))
+        return self._sizes[value]
+
+    def all(self) -> tuple[Parameter, ...]:
+        """The parameters, in order of first use."""
+        return tuple(self._list)
+
+
+class _Body:
+    """Statements of one member function."""
+
+    def __init__(self, parameters: _Parameters) -> None:
+        self.parameters = parameters
+        self.statements: list[str] = []
+        self.used: set[str] = set()
+        self._values: dict[int, str] = {}
+        self._indirect: dict[expr.Indirect, str] = {}
+        self._count = 0
+        self._indent = ""
+
+    def index(self, value: dims.Expr) -> str:
+        """An index expression; parts made of sizes alone become parameters."""
+        value = sympy.expand(value)
+        for found in expr.indirect_symbols(value):
+            if found not in self._indirect:
+                inner = self.value(found.value)
+                name = f"g{len(self._indirect)}"
+                self._line(f"const I {name} = static_cast<I>({inner});")
+                self._indirect[found] = name
+        return self._index(value)
+
+    def _index(self, value: dims.Expr) -> str:
+        variables = [s for s in value.free_symbols if _is_variable(s)]
+        if not variables:
+            return self.parameters.size(value)
+        if value.is_Symbol:
+            return self._variable(value)
+        if value.is_Add:
+            return self._sum(value)
+        if value.is_Mul:
+            varying = [f for f in value.args if any(_is_variable(s) for s in f.free_symbols)]
+            fixed = dims.product([f for f in value.args if f not in varying])
+            factors = [self._factor(f) for f in sorted(varying, key=sympy.default_sort_key)]
+            if fixed == -1:
+                return "-" + " * ".join(factors)
+            return " * ".join([*factors, self.parameters.size(fixed)])
+        if isinstance(value, dims.FloorDiv):
+            return f"{self._factor(value.args[0])} / {self._factor(value.args[1])}"
+        if isinstance(value, dims.FloorMod):
+            return f"{self._factor(value.args[0])} % {self._factor(value.args[1])}"
+        raise ValueError(f"no C++ for the index expression {value}")
+
+    def _sum(self, value: dims.Expr) -> str:
+        # Terms with a common set of loop variables share one coefficient, which is a parameter.
+        coefficients: dict[dims.Expr, dims.Expr] = {}
+        for term in value.as_ordered_terms():
+            varying = dims.product(
+                [f for f in sympy.Mul.make_args(term) if any(map(_is_variable, f.free_symbols))]
+            )
+            coefficients[varying] = coefficients.get(varying, dims.ZERO) + term / varying
+        text = ""
+        order = sorted(
+            coefficients, key=lambda v: (v == 1, sympy.default_sort_key(v))
+        )
+        for varying in order:
+            coefficient = sympy.expand(coefficients[varying])
+            negative = bool(coefficient.is_Integer and coefficient < 0)
+            if negative:
+                coefficient = -coefficient
+            if varying == 1:
+                part = self.parameters.size(coefficient)
+            elif coefficient == 1:
+                part = self._factor(varying)
+            else:
+                part = f"{self._factor(varying)} * {self.parameters.size(coefficient)}"
+            if text:
+                text += f" - {part}" if negative else f" + {part}"
+            else:
+                text = f"-{part}" if negative else part
+        return text
+
+    def _factor(self, value: dims.Expr) -> str:
+        text = self._index(value)
+        simple = value.is_Symbol or not any(_is_variable(s) for s in value.free_symbols)
+        return text if simple else f"({text})"
+
+    def _variable(self, symbol: sympy.Symbol) -> str:
+        if isinstance(symbol, expr.Indirect):
+            return self._indirect[symbol]
+        self.used.add(symbol.name)
+        return str(symbol.name)
+
+    def value(self, node: expr.Expr) -> str:
+        """C++ for a value; anything but a name or a literal becomes a local constant first."""
+        if id(node) in self._values:
+            return self._values[id(node)]
+        text = self._text(node)
+        if isinstance(node, expr.Load | expr.Call):
+            self._count += 1
+            name = f"v{self._count}"
+            self._line(f"const {node.dtype.cpp} {name} = {text};")
+            text = name
+        self._values[id(node)] = text
+        return text
+
+    def _text(self, node: expr.Expr) -> str:
+        if isinstance(node, expr.Load):
+            return f"{self.parameters.buffer(node.buffer)}[{self.index(node.offset)}]"
+        if isinstance(node, expr.Literal):
+            return literal(node)
+        if isinstance(node, expr.Index):
+            text = self.index(node.value)
+            if node.dtype is None:
+                return text
+            return f"int64_t{{{text}}}" if node.value.is_Integer else f"static_cast<int64_t>({text})"
+        if isinstance(node, expr.Accumulator):
+            self.used.add("acc")
+            return f"acc.{node.member}" if node.member else "acc"
+        if isinstance(node, expr.Call):
+            return node.template.format(*(self.value(a) for a in node.args))
+        if isinstance(node, expr.Select):
+            return self._select(node)
+        raise AssertionError(f"{type(node).__name__} can't reach a kernel")
+
+    def _select(self, node: expr.Select) -> str:
+        """A branch: what lies on the other side may not be evaluated, or not exist."""
+        condition = self.value(node.condition)
+        self._count += 1
+        name = f"v{self._count}"
+        self._line(f"{node.dtype.cpp} {name};")
+        self._line(f"if ({condition}) {{")
+        self._branch(name, node.then)
+        self._line("} else {")
+        self._branch(name, node.other)
+        self._line("}")
+        return name
+
+    def _branch(self, name: str, node: expr.Expr) -> None:
+        outer = dict(self._values), dict(self._indirect)
+        self._indent += "  "
+        self._line(f"{name} = {self.value(node)};")
+        self._indent = self._indent[:-2]
+        self._values, self._indirect = outer
+
+    def _line(self, text: str) -> None:
+        self.statements.append(self._indent + text)
+
+    def store(self, store: Store) -> None:
+        """The final assignment."""
+        value = self.value(store.value)
+        target = self.parameters.buffer(store.buffer, written=True)
+        self._line(f"{target}[{self.index(store.offset)}] = {value};")
+
+    def arguments(self, loops: Sequence[Loop], extra: str = "") -> str:
+        """The parameter list; what the body does not use has no name."""
+        parts = [
+            f"I {loop.var.name}" if loop.var.name in self.used else "I" for loop in loops
+        ]
+        if extra:
+            parts.append(f"{extra} acc" if "acc" in self.used else extra)
+        return f"({', '.join(parts)})"
+
+
+def _is_variable(symbol: sympy.Symbol) -> bool:
+    """True for loop variables and indirect indices, False for sizes."""
+    return isinstance(symbol, expr.Indirect) or symbol.name[0] in "ir"
+
+
+def literal(node: expr.Literal) -> str:
+    """A number in C++ with all its bits."""
+    if node.dtype.name == "bool":
+        return "true" if node.value else "false"
+    if not node.dtype.is_float:
+        return f"{node.dtype.cpp}{{{int(node.value)}}}"
+    number, suffix = float(node.value), "f" if node.dtype.name == "float32" else ""
+    limits = f"std::numeric_limits<{node.dtype.cpp}>"
+    if math.isnan(number):
+        return f"{limits}::quiet_NaN()"
+    if math.isinf(number):
+        return f"{'-' if number < 0 else ''}{limits}::infinity()"
+    if number == int(number) and abs(number) < 1e6:
+        return f"{number:.1f}{suffix}"
+    return f"{number.hex()}{suffix}"
+
+
+def pointwise(
+    step: Pointwise,
+    name: str,
+    pointer: Callable[[Buffer], str],
+    host: Callable[[dims.Expr], str],
+) -> Functor:
+    """The functor of an element-wise kernel."""
+    parameters = _Parameters(pointer, host)
+    body = _Body(parameters)
+    body.store(step.store)
+    method = Method(f"void operator(){body.arguments(step.loops)} const", tuple(body.statements))
+    return Functor(name, (), parameters.all(), (method,))
+
+
+def reduction(
+    step: Reduce,
+    name: str,
+    pointer: Callable[[Buffer], str],
+    host: Callable[[dims.Expr], str],
+) -> Functor:
+    """The functor of a reduction: what is combined, and what is stored."""
+    parameters = _Parameters(pointer, host)
+    load = _Body(parameters)
+    value = load.value(step.load)
+    load.statements.append(f"return {value};")
+    every = (*step.kept, *step.reduced)
+    loading = Method(
+        f"{step.load.dtype.cpp} Load{load.arguments(every)} const", tuple(load.statements)
+    )
+    store = _Body(parameters)
+    store.store(step.store)
+    loops = every if step.per_element else step.kept
+    accumulator = "typename Combine::Accumulator"
+    storing = Method(
+        f"void Store{store.arguments(loops, f'const {accumulator}&')} const",
+        tuple(store.statements),
+    )
+    combine = f"using Combine = sofie::kernels::{step.combine.cpp}<{step.combine.dtype.cpp}>;"
+    return Functor(name, (combine,), parameters.all(), (loading, storing))

@@ -1,0 +1,391 @@
+"""Renders a program's files from the templates beside this module."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import pathlib
+from collections.abc import Mapping
+
+import jinja2
+
+import sofie
+from sofie.emit import functor, weights
+from sofie.emit.names import Names, identifier
+from sofie.emit.text import c_string, comment
+from sofie.ir import dims
+from sofie.ir.program import (
+    Buffer,
+    BufferKind,
+    Gemm,
+    Matrix,
+    Pointwise,
+    Program,
+    Reduce,
+    Region,
+    Step,
+    TopK,
+)
+from sofie.plan.lifetimes import Lifetime, lifetimes
+
+_BACKENDS = (("cpu", "Cpu", "CpuSerial", "cc"), ("openmp", "OpenMp", "CpuOpenMp", "cc"), ("cuda", "Cuda", "Cuda", "cu"))
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """How a model is to be called and cut up.
+
+    Attributes:
+      name: stem of the files.
+      namespace: C++ namespace.
+      include_prefix: folder of the files as includes spell it; may be empty.
+      shards: number of sources that the steps are spread over.
+      embedded_weights: False where a session reads the weights from a file.
+    """
+
+    name: str
+    namespace: str
+    include_prefix: str
+    shards: int
+    embedded_weights: bool = True
+
+
+@dataclasses.dataclass(frozen=True)
+class _Field:
+    """A member of the public structs."""
+
+    name: str
+    identifier: str
+    cpp: str
+    enum: str
+    shape: str
+
+
+@dataclasses.dataclass(frozen=True)
+class _StepView:
+    """A step as templates print it."""
+
+    number: int
+    nodes: str
+    kernel: str
+    body: functor.Functor | None
+    call: str
+    template_arguments: str
+    spaces: tuple[str, ...]
+    arguments: tuple[tuple[str, str], ...] = ()
+
+
+def render(program: Program, options: Options) -> dict[str, bytes]:
+    """File contents by file name."""
+    return _Renderer(program, options).files()
+
+
+class _Renderer:
+    def __init__(self, program: Program, options: Options) -> None:
+        self.program = program
+        self.options = options
+        self.lifetimes: list[Lifetime] = lifetimes(program)
+        self.weights = program.weights()
+        self.weight_offsets, self.weight_bytes = weights.offsets(self.weights)
+        self.pointers = Names(("launch", "d", "buffers", "weights", "I", "B"))
+        self.pointer_names: dict[int, str] = {}
+        for lifetime in self.lifetimes:
+            self._name(lifetime.buffer)
+        for buffer in self.weights:
+            self._name(buffer)
+        self.environment = jinja2.Environment(
+            loader=jinja2.FileSystemLoader(pathlib.Path(__file__).parent / "templates"),
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=True,
+            autoescape=False,
+        )
+
+    def _name(self, buffer: Buffer) -> None:
+        base = identifier(buffer.name).lower()
+        if buffer.kind is not BufferKind.WEIGHT:
+            base = {"input": "in_", "output": "out_"}.get(buffer.kind.value, "") + base
+        self.pointer_names[id(buffer)] = self.pointers.new(base)
+
+    def files(self) -> dict[str, bytes]:
+        """All files."""
+        options = self.options
+        views = [self._step(i, step) for i, step in enumerate(self.program.steps)]
+        per_shard = -(-len(views) // options.shards) if views else 0
+        shards = [
+            views[i * per_shard : (i + 1) * per_shard] for i in range(options.shards)
+        ]
+        prefix = f"{options.include_prefix}/" if options.include_prefix else ""
+        common: dict[str, object] = {
+            "options": options,
+            "include": f"{prefix}{options.name}",
+            "guard": identifier(f"{prefix}{options.name}").upper(),
+            "symbols": range(len(self.program.symbols)),
+            "shards": range(options.shards),
+            "backends": _BACKENDS,
+        }
+        texts: dict[str, str] = {}
+        name = options.name
+        for number, shard in enumerate(shards):
+            steps = self.program.steps[number * per_shard : (number + 1) * per_shard]
+            texts[f"{name}_steps_{number}.h"] = self._render(
+                "steps_shard.h.j2", common, number=number, steps=shard, pointers=self._used(steps)
+            )
+            for backend in _BACKENDS:
+                texts[f"{name}_steps_{number}_{backend[0]}.{backend[3]}"] = self._render(
+                    "steps_backend.j2", common, number=number, backend=backend
+                )
+        texts[f"{name}_steps.h"] = self._render("steps.h.j2", common)
+        graph_hash = self._graph_hash(texts)
+        interface = self._interface()
+        texts[f"{name}.h"] = self._render("model.h.j2", common, **interface)
+        texts[f"{name}_alpaka.h"] = self._render("model_alpaka.h.j2", common, **interface)
+        texts[f"{name}_session.cc"] = self._render(
+            "session.cc.j2",
+            common,
+            **interface,
+            steps=views,
+            buffers=[self._buffer_row(lifetime) for lifetime in self.lifetimes],
+            output_shapes=[[self._host(d) for d in o.shape] for o in self.program.outputs],
+            requirements=[self._requirement(r) for r in self.program.requirements],
+            graph_hash=", ".join(f"0x{byte:02x}" for byte in graph_hash),
+            weight_bytes=self.weight_bytes,
+            version=c_string(sofie.VERSION),
+        )
+        files = {file: text.encode() for file, text in texts.items()}
+        files[f"{name}_weights.bin"] = weights.blob(self.weights, graph_hash)
+        files[f"{name}_manifest.json"] = self._manifest(interface, views, graph_hash)
+        return files
+
+    def _render(self, template: str, common: Mapping[str, object], **extra: object) -> str:
+        text = self.environment.get_template(template).render({**common, **extra})
+        return text.rstrip("\n") + "\n"
+
+    # Steps.
+
+    def _pointer(self, buffer: Buffer) -> str:
+        return self.pointer_names[id(buffer)]
+
+    @staticmethod
+    def _host(value: dims.Expr) -> str:
+        """A size on the host, in terms of ``d``."""
+        text = dims.to_cpp(value, lambda s: f"d.{s.name}")
+        return text if value.is_Integer or value.is_Symbol else f"({text})"
+
+    def _space(self, extents: list[dims.Expr]) -> str:
+        values = ", ".join(self._host(e) for e in extents)
+        return f"std::array<int64_t, {len(extents)}>{{{values}}}"
+
+    def _step(self, number: int, step: Step) -> _StepView:
+        nodes = " + ".join(step.nodes)
+        if isinstance(step, Pointwise):
+            name = self._functor_name(number, step)
+            body = functor.pointwise(step, name, self._pointer, self._host)
+            space = self._space([loop.extent for loop in step.loops])
+            return _StepView(number, nodes, name, body, "Pointwise", "", (space,))
+        if isinstance(step, Reduce):
+            name = self._functor_name(number, step)
+            body = functor.reduction(step, name, self._pointer, self._host)
+            along = "kReduced" if step.policy.along_reduced else "kKept"
+            policy = f"sofie::kernels::ReducePolicy<sofie::kernels::Along::{along}, {step.policy.lanes}>"
+            spaces = tuple(
+                self._space([loop.extent for loop in loops]) for loops in (step.kept, step.reduced)
+            )
+            call = "template Normalize" if step.per_element else "template Reduce"
+            return _StepView(number, nodes, name, body, call, f"<{policy}>", spaces)
+        if isinstance(step, Gemm):
+            call = f"template Gemm<{step.dtype.cpp}>"
+            return _StepView(number, nodes, "gemm", None, call, "", (), self._gemm(step))
+        if isinstance(step, TopK):
+            call = f"template TopK<{step.x.dtype.cpp}>"
+            return _StepView(number, nodes, "topk", None, call, "", (), self._topk(step))
+        raise AssertionError(type(step).__name__)
+
+    @staticmethod
+    def _functor_name(number: int, step: Step) -> str:
+        last = step.nodes[-1].split(" + ")[-1].rsplit("/", 1)[-1] if step.nodes else "Copy"
+        name = identifier(last)
+        return f"{name[0].upper()}{name[1:]}_{number}"
+
+    def _at(self, region: Region) -> str:
+        pointer = self._pointer(region.buffer)
+        return pointer if region.offset == 0 else f"{pointer} + {self._host(region.offset)}"
+
+    def _gemm(self, step: Gemm) -> tuple[tuple[str, str], ...]:
+        host = self._host
+
+        def operand(name: str, matrix: Matrix) -> list[tuple[str, str]]:
+            return [(f"ld{name}", host(matrix.ld)), (f"stride_{name}", host(matrix.batch_stride))]
+
+        values: dict[str, str] = {
+            "a": self._at(step.a.region),
+            "b": self._at(step.b.region),
+            "d": self._at(step.d.region),
+            "bias": "nullptr" if step.bias is None else self._at(step.bias),
+            "m": host(step.m),
+            "n": host(step.n),
+            "k": host(step.k),
+            "batch": host(step.batch),
+            **dict(operand("a", step.a) + operand("b", step.b) + operand("d", step.d)),
+            "trans_a": str(step.a.transposed).lower(),
+            "trans_b": str(step.b.transposed).lower(),
+            "alpha": f"{step.alpha.hex()}",
+            "beta": f"{step.beta.hex()}",
+            "epilogue": f"sofie::Epilogue::{step.epilogue.value}",
+        }
+        order = (
+            "a b d bias m n k batch lda ldb ldd stride_a stride_b stride_d trans_a trans_b "
+            "alpha beta epilogue"
+        ).split()
+        defaults = {"bias": "nullptr", "batch": "1", "stride_a": "0", "stride_b": "0",
+                    "stride_d": "0", "trans_a": "false", "trans_b": "false",
+                    "alpha": 1.0.hex(), "beta": 0.0.hex(), "epilogue": "sofie::Epilogue::kNone"}
+        return tuple((key, values[key]) for key in order if values[key] != defaults.get(key))
+
+    def _topk(self, step: TopK) -> tuple[tuple[str, str], ...]:
+        def target(buffer: Buffer | None) -> str:
+            return "nullptr" if buffer is None else self._pointer(buffer)
+
+        return (
+            ("x", self._pointer(step.x)),
+            ("values", target(step.values)),
+            ("indices", target(step.indices)),
+            ("outer", self._host(step.outer)),
+            ("axis", self._host(step.axis)),
+            ("inner", self._host(step.inner)),
+            ("k", self._host(step.k)),
+            ("largest", str(step.largest).lower()),
+            ("sorted", str(step.is_sorted).lower()),
+        )
+
+    def _used(self, steps: tuple[Step, ...]) -> list[str]:
+        """Declarations of the pointers that some steps use."""
+        position = {id(life.buffer): i for i, life in enumerate(self.lifetimes)}
+        offset = {id(b): o for b, o in zip(self.weights, self.weight_offsets, strict=True)}
+        found: dict[int, tuple[Buffer, bool]] = {}
+        for step in steps:
+            for buffer in step.reads():
+                found.setdefault(id(buffer), (buffer, False))
+            for buffer in step.writes():
+                found[id(buffer)] = (buffer, True)
+        lines = []
+        for key, (buffer, written) in found.items():
+            name, cpp = self._pointer(buffer), buffer.dtype.cpp
+            if key in offset:
+                value = f"reinterpret_cast<const {cpp}*>(weights + {offset[key]})"
+                lines.append(f"const {cpp}* const {name} = {value};")
+            else:
+                constant = "" if written else "const "
+                value = f"static_cast<{constant}{cpp}*>(buffers[{position[key]}])"
+                lines.append(f"{constant}{cpp}* const {name} = {value};")
+        return lines
+
+    # The public interface.
+
+    def _interface(self) -> dict[str, object]:
+        names = Names()
+        inputs = [self._field(names, b, b.shape) for b in self.program.inputs]
+        names = Names()
+        outputs = [self._field(names, o.buffer, o.shape) for o in self.program.outputs]
+        names = Names()
+        sizes = [(names.new(symbol), symbol) for symbol in self.program.symbols]
+        return {
+            "inputs": inputs,
+            "outputs": outputs,
+            "sizes": sizes,
+            "input_dims": [self._dim_rows(b.shape) for b in self.program.inputs],
+            "output_dims": [self._dim_rows(o.shape) for o in self.program.outputs],
+            "c_string": c_string,
+            "comment": comment,
+        }
+
+    def _field(self, names: Names, buffer: Buffer, shape: dims.Shape) -> _Field:
+        symbols = self.program.symbols
+        extents = ", ".join(
+            comment(dims.to_cpp(d, lambda s: symbols[int(s.name[1:])])) for d in shape
+        )
+        dtype = buffer.dtype
+        name = names.new(buffer.name)
+        return _Field(buffer.name, name, dtype.cpp, dtype.enum, f"[{extents}]")
+
+    @staticmethod
+    def _dim_rows(shape: dims.Shape) -> list[str]:
+        rows = []
+        for extent in shape:
+            if extent.is_Integer:
+                rows.append(f"{{-1, {int(extent)}}}")
+            elif extent.is_Symbol:
+                rows.append(f"{{{extent.name[1:]}, 0}}")
+            else:
+                rows.append("{-1, -1}")
+        return rows
+
+    def _buffer_row(self, lifetime: Lifetime) -> dict[str, object]:
+        buffer = lifetime.buffer
+        size = dims.product(buffer.shape) * buffer.dtype.size
+        return {
+            "name": c_string(buffer.name),
+            "size": buffer.dtype.size,
+            "first": lifetime.first,
+            "last": lifetime.last,
+            "bytes": self._host(size),
+        }
+
+    def _requirement(self, requirement: object) -> dict[str, object]:
+        from sofie.ir.program import Requirement
+
+        assert isinstance(requirement, Requirement)
+        pieces: list[str] = []
+        rest = requirement.message
+        while rest:
+            spots = [(rest.find(f"{{{k}}}"), k) for k in ("low", "high") if f"{{{k}}}" in rest]
+            if not spots:
+                pieces.append(c_string(rest))
+                break
+            at, key = min(spots)
+            pieces += [c_string(rest[:at]), f"std::to_string({key})"]
+            rest = rest[at + len(key) + 2 :]
+        return {
+            "low": self._host(requirement.low),
+            "high": self._host(requirement.high),
+            "message": " + ".join(pieces),
+        }
+
+    def _graph_hash(self, texts: Mapping[str, str]) -> bytes:
+        digest = hashlib.sha256()
+        for file in sorted(texts):
+            digest.update(file.encode() + b"\0" + texts[file].encode() + b"\0")
+        for weight, offset in zip(self.weights, self.weight_offsets, strict=True):
+            digest.update(f"{offset} {weight.dtype.name} {weight.shape}\n".encode())
+        return digest.digest()
+
+    def _manifest(
+        self, interface: Mapping[str, object], views: list[_StepView], graph_hash: bytes
+    ) -> bytes:
+        def tensors(key: str) -> list[dict[str, str]]:
+            fields = interface[key]
+            assert isinstance(fields, list)
+            return [
+                {"name": f.name, "identifier": f.identifier, "dtype": f.cpp, "shape": f.shape}
+                for f in fields
+            ]
+
+        content = {
+            "generator": f"sofie {sofie.VERSION}",
+            "name": self.options.name,
+            "namespace": self.options.namespace,
+            "symbols": list(self.program.symbols),
+            "inputs": tensors("inputs"),
+            "outputs": tensors("outputs"),
+            "graph_hash": graph_hash.hex(),
+            "weights_bytes": self.weight_bytes,
+            "weights": [
+                {"name": w.name, "dtype": w.dtype.name, "shape": [int(d) for d in w.shape], "offset": o}
+                for w, o in zip(self.weights, self.weight_offsets, strict=True)
+            ],
+            "steps": [{"nodes": v.nodes, "kernel": v.kernel} for v in views],
+            "synchronizing_steps": [],
+        }
+        return (json.dumps(content, indent=1, ensure_ascii=True) + "\n").encode()

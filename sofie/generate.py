@@ -1,0 +1,55 @@
+"""Compiles an ONNX model to C++ sources, a weights blob and a manifest.
+
+    generate --model=net.onnx --name=net --namespace=net --output_dir=out
+
+Exit status 0: every file is written. Otherwise 1, a message on stderr, and nothing is written.
+"""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+from collections.abc import Sequence
+
+from absl import app, flags
+
+from sofie.compile import Request, compile_model
+from sofie.importer.errors import ModelError
+
+_MODEL = flags.DEFINE_string("model", None, "The ONNX file.", required=True)
+_NAME = flags.DEFINE_string("name", None, "Stem of the files to write.", required=True)
+_NAMESPACE = flags.DEFINE_string("namespace", None, "C++ namespace; the name by default.")
+_INCLUDE_PREFIX = flags.DEFINE_string(
+    "include_prefix", "", "The output folder as #include lines spell it."
+)
+_OUTPUT_DIR = flags.DEFINE_string("output_dir", None, "Folder to write to.", required=True)
+_SHARDS = flags.DEFINE_integer("shards", 2, "Sources to spread the kernels over.", 1, 256)
+_PRECISION = flags.DEFINE_enum("precision", "fp32", ["fp32"], "Arithmetic of matrix products.")
+_WEIGHTS = flags.DEFINE_enum("weights", "embedded", ["embedded", "file"], "Where weights are.")
+
+
+def main(argv: Sequence[str]) -> None:
+    """Writes the files that the flags ask for."""
+    if len(argv) > 1:
+        raise app.UsageError(f"unexpected argument {argv[1]!r}")
+    request = Request(
+        model=pathlib.Path(_MODEL.value),
+        name=_NAME.value,
+        namespace=_NAMESPACE.value or _NAME.value,
+        include_prefix=_INCLUDE_PREFIX.value,
+        shards=_SHARDS.value,
+        embedded_weights=_WEIGHTS.value == "embedded",
+    )
+    try:
+        files = compile_model(request)
+    except ModelError as error:
+        print(f"error: {request.model}: {error}", file=sys.stderr)
+        sys.exit(1)
+    folder = pathlib.Path(_OUTPUT_DIR.value)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+
+
+if __name__ == "__main__":
+    app.run(main)

@@ -1,0 +1,1 @@
+"""ONNX files to graphs: reading, checking, symbolic sizes, element types and shapes."""

@@ -1,0 +1,65 @@
+"""Says, before anything is generated, everything about a model that can't be compiled."""
+
+from __future__ import annotations
+
+from sofie.importer.errors import ModelError
+from sofie.importer.load import Model
+from sofie.ir import dims
+from sofie.ir.dtype import from_onnx
+from sofie.ir.node import Node
+from sofie.ops import registry
+
+
+def check(model: Model) -> None:
+    """Goes through the whole model.
+
+    Raises:
+      ModelError: lists every node that is in the way, with operator, reason and remedy.
+    """
+    known = {str(dims.symbol(i)) for i in range(len(model.symbols))}
+    problems: list[str] = []
+    for raw in model.graph:
+        node = Node(raw, version_of(model, raw.domain))
+        problems += [f"  {node.label} ({node.op_type}): {why}" for why in _reasons(node, known)]
+    for value in (*model.graph.inputs, *model.graph.outputs):
+        if from_onnx(value.dtype) is None:
+            problems.append(f"  {value.name!r}: the element type {value.dtype} is not supported")
+    if problems:
+        count = len(problems)
+        raise ModelError(
+            f"{count} {'thing' if count == 1 else 'things'} in this model can't be compiled:\n"
+            + "\n".join(problems)
+            + "\nSee docs/support_matrix.md for what is supported; export the model with other "
+            "operators, or add the operator (CONTRIBUTING.md)."
+        )
+
+
+def version_of(model: Model, domain: str) -> int:
+    """The opset version that the model imports for a domain; 0 if none."""
+    imports = model.ir_model.opset_imports
+    return imports.get(domain, imports.get("ai.onnx", 0) if not domain else 0)
+
+
+def _reasons(node: Node, known: set[str]) -> list[str]:
+    entry = registry.find(node)
+    if entry is None:
+        ranges = registry.opsets(node.raw.domain, node.raw.op_type)
+        if not ranges:
+            return ["the operator is not supported"]
+        spans = ", ".join(f"{a} to {'the newest' if b is None else b}" for a, b in ranges)
+        return [f"opset {node.version} is not supported (opsets {spans} are); convert the model"]
+    try:
+        if entry.dtypes is not None and node.arity and node.dtype(0) not in entry.dtypes:
+            supported = ", ".join(sorted(t.name for t in entry.dtypes))
+            return [f"the element type {node.dtype(0).name} is not supported ({supported} are)"]
+        reasons = list(entry.check(node))
+        for position, output in enumerate(node.raw.outputs):
+            if not node.is_used(position):
+                continue
+            node.out_dtype(position)
+            symbols = {s.name for d in node.out_shape(position) for s in d.free_symbols}
+            if symbols - known:
+                reasons.append(f"the shape of its output {output.name!r} depends on data")
+        return reasons
+    except ValueError as error:
+        return [str(error)]

@@ -1,0 +1,130 @@
+"""Reads an ONNX file into a graph with inferred shapes.
+
+The names of symbolic dimensions are replaced by ``s0``, ``s1``, ... first: a model may call them
+anything ("batch size-1", "a/b", nothing at all), and nothing later may depend on it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import pathlib
+
+import onnx
+import onnx_ir as ir
+import onnx_shape_inference
+from google.protobuf.message import DecodeError
+from onnx_ir.passes import common
+
+from sofie.importer.errors import ModelError
+from sofie.ops import registry
+
+
+@dataclasses.dataclass(frozen=True)
+class Model:
+    """A graph ready for passes.
+
+    Attributes:
+      graph: the model; every value has an element type and, where it can be known, a shape.
+      symbols: what ``s0``, ``s1``, ... are called in the file, in order of first use by the inputs.
+        Dimensions without a name are called after their input, as ``<input>_dim<axis>``.
+    """
+
+    ir_model: ir.Model
+    symbols: tuple[str, ...]
+
+    @property
+    def graph(self) -> ir.Graph:
+        """The main graph."""
+        return self.ir_model.graph
+
+
+def load(path: pathlib.Path) -> Model:
+    """Reads and checks a model.
+
+    Raises:
+      ModelError: the file is missing, broken, or not a model of a known ONNX version.
+    """
+    proto = _read(path)
+    symbols = _rename_symbols(proto.graph)
+    try:
+        model = ir.from_proto(proto)
+        _set_base(model, path.parent)
+        common.InlinePass()(model)
+        common.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(model)
+        infer_shapes(model)
+    except ModelError:
+        raise
+    except Exception as error:
+        raise ModelError(f"{path}: not a usable ONNX graph: {error}") from error
+    return Model(model, symbols)
+
+
+def infer_shapes(model: ir.Model) -> None:
+    """Fills in element types and shapes, and the values of small integer tensors."""
+    registry.every()  # Operators bring shape rules that the library lacks.
+    onnx_shape_inference.infer_symbolic_shapes(model, policy="override")
+
+
+def _read(path: pathlib.Path) -> onnx.ModelProto:
+    try:
+        proto = onnx.load(str(path), load_external_data=False)
+    except OSError as error:
+        raise ModelError(f"{path}: {error.strerror or error}") from error
+    except (DecodeError, ValueError) as error:
+        raise ModelError(
+            f"{path}: not an ONNX file, or a truncated one: {error}; export the model again"
+        ) from error
+    if not proto.graph.output:
+        raise ModelError(f"{path}: the graph has no outputs: an empty or truncated ONNX file")
+    try:
+        onnx.checker.check_model(str(path))
+    except (onnx.checker.ValidationError, DecodeError, RuntimeError) as error:
+        raise ModelError(f"{path}: ONNX's checker refuses the model: {error}") from error
+    return proto
+
+
+def _rename_symbols(graph: onnx.GraphProto) -> tuple[str, ...]:
+    """Names the inputs' symbolic dimensions ``s<i>``; returns what they were called."""
+    initializers = {tensor.name for tensor in graph.initializer}
+    inputs = [value for value in graph.input if value.name not in initializers]
+    taken = {d.dim_param for v in inputs for d in v.type.tensor_type.shape.dim if d.dim_param}
+    symbols: dict[str, int] = {}
+    for value in inputs:
+        if not value.type.HasField("tensor_type") or not value.type.tensor_type.HasField("shape"):
+            raise ModelError(f"input {value.name!r} is not a tensor of known rank")
+        for axis, dim in enumerate(value.type.tensor_type.shape.dim):
+            if dim.HasField("dim_value"):
+                if dim.dim_value < 0:
+                    raise ModelError(
+                        f"input {value.name!r} has the extent {dim.dim_value} along axis {axis}; "
+                        "give the dimension a name instead"
+                    )
+                continue
+            name = dim.dim_param
+            if not name:
+                name = f"{value.name}_dim{axis}"
+                while name in taken:
+                    name += "_"
+                taken.add(name)
+            position = symbols.setdefault(name, len(symbols))
+            dim.dim_param = f"s{position}"
+    # Inferred again from the inputs: an exporter's own notes on shapes are not to be relied on.
+    del graph.value_info[:]
+    for output in graph.output:
+        if output.type.HasField("tensor_type"):
+            output.type.tensor_type.ClearField("shape")
+    return tuple(symbols)
+
+
+def _set_base(model: ir.Model, folder: pathlib.Path) -> None:
+    """Lets external weights be read from the model's folder and from nowhere else."""
+    root = folder.resolve()
+    for value in model.graph.initializers.values():
+        tensor = value.const_value
+        if isinstance(tensor, ir.ExternalTensor):
+            if not (root / tensor.location).resolve().is_relative_to(root):
+                raise ModelError(
+                    f"initializer {value.name!r} lies in {tensor.location!r}, outside of the "
+                    "model's folder"
+                )
+            tensor.base_dir = root

@@ -1,0 +1,382 @@
+"""Turns tensors into kernel calls: what operators' lowerings call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+import sympy
+
+from sofie.ir import dims, expr, loops
+from sofie.ir.dtype import INT64, DType
+from sofie.ir.program import (
+    Buffer,
+    BufferKind,
+    Combine,
+    Epilogue,
+    Gemm,
+    Matrix,
+    Pointwise,
+    Reduce,
+    Region,
+    Requirement,
+    Step,
+    Store,
+    TopK,
+)
+from sofie.ir.tensor import Index, Lazy, Reduction, Strided, Tensor
+
+
+class Builder:
+    """Collects the steps of one program.
+
+    Attributes:
+      steps: launches so far, in order.
+      requirements: conditions on the sizes so far.
+      node: label of the ONNX node that is being lowered.
+    """
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self.requirements: list[Requirement] = []
+        self.node = ""
+        self._order: dict[str, int] = {}
+
+    def enter(self, node: str) -> None:
+        """Says which ONNX node is lowered from here on."""
+        self.node = node
+        self._order.setdefault(node, len(self._order))
+
+    # Tensors.
+
+    def lazy(
+        self,
+        dtype: DType,
+        shape: Sequence[dims.Expr],
+        inputs: Iterable[Tensor],
+        element: Callable[[Index], expr.Expr],
+    ) -> Lazy:
+        """A value computed element by element from ``inputs``."""
+        return Lazy(self, dtype, shape, inputs, element)
+
+    def constant(self, name: str, dtype: DType, data: np.ndarray) -> Strided:
+        """A weight; its elements go into the weights blob, never into code."""
+        shape = tuple(sympy.Integer(d) for d in data.shape)
+        buffer = Buffer(name, dtype, shape, tuple(range(data.ndim)), BufferKind.WEIGHT, data)
+        return Strided.whole(self, buffer)
+
+    def known(self, shape: Sequence[dims.Expr], values: Sequence[dims.Expr]) -> Tensor:
+        """A small integer tensor (a scalar or a vector) whose elements the host computes."""
+
+        def element(index: Index) -> expr.Expr:
+            result: expr.Expr = expr.Index(INT64, values[-1])
+            for position in reversed(range(len(values) - 1)):
+                here = expr.compare("==", index[0], sympy.Integer(position))
+                result = expr.Select(INT64, here, expr.Index(INT64, values[position]), result)
+            return result
+
+        return self.lazy(INT64, shape, (), element)
+
+    def require(self, low: dims.Expr, high: dims.Expr, message: str) -> None:
+        """Demands ``low <= high`` of the sizes of every run.
+
+        Raises:
+          ValueError: the sizes are known now and do not fulfil it.
+        """
+        difference = sympy.expand(high - low)
+        if difference.is_Integer and int(difference) < 0:
+            raise ValueError(message)
+        if not difference.is_Integer:
+            self.requirements.append(Requirement(low, high, message))
+
+    @staticmethod
+    def loop_variables(rank: int, prefix: str = "i") -> list[sympy.Symbol]:
+        """Index variables for ``rank`` axes."""
+        return [
+            sympy.Symbol(f"{prefix}{axis}", integer=True, nonnegative=True) for axis in range(rank)
+        ]
+
+    # Kernels.
+
+    def materialize(self, tensor: Tensor, order: Sequence[int] | None = None) -> Strided:
+        """Computes a tensor into a buffer, axes in ``order`` or as its inputs suggest."""
+        if isinstance(tensor, Reduction):
+            return self._reduce(tensor, tensor, self.loop_variables(tensor.rank), None, order)
+        variables = self.loop_variables(tensor.rank)
+        element = tensor.element if isinstance(tensor, Lazy) else tensor.load
+        value = element(tuple(variables))
+        value, fused = self._settle(value, variables, tensor.shape)
+        if fused is not None:
+            return self._reduce(fused, tensor, variables, value, order)
+        axes = loops.choose_order([value], variables, tensor.shape) if order is None else order
+        buffer = self._buffer(tensor, axes)
+        nest = loops.Nest(variables, tensor.shape, axes)
+        store = Store(buffer, _offset(buffer, variables), value)
+        self.steps.append(Pointwise(self.nodes([tensor]), *nest.collapse_pointwise(store)))
+        return Strided.whole(self, buffer)
+
+    def copy(self, tensor: Tensor, order: Sequence[int]) -> Strided:
+        """A packed copy of a tensor, axes in ``order``."""
+        same = self.lazy(tensor.dtype, tensor.shape, [tensor], tensor.load)
+        return same.strided(tuple(order))
+
+    def in_memory(self, tensor: Tensor, order: Sequence[int] | None = None) -> Strided:
+        """The tensor in memory with any strides; ``order`` is wished for."""
+        memory = tensor.strided(order)
+        if memory is None:
+            axes = range(tensor.rank) if order is None else order
+            memory = self.copy(tensor, tuple(axes))
+        return memory
+
+    def packed(self, tensor: Tensor, order: Sequence[int] | None = None) -> Strided:
+        """The tensor in memory without gaps, axes in ``order`` (row-major by default)."""
+        axes = tuple(range(tensor.rank) if order is None else order)
+        memory = self.in_memory(tensor, axes)
+        return memory if memory.is_packed(axes) else self.copy(memory, axes)
+
+    def normalize(
+        self,
+        shape: Sequence[dims.Expr],
+        axes: Sequence[int],
+        combine: Combine,
+        source: Tensor,
+        finish: Callable[[expr.Expr, Index], expr.Expr],
+        dtype: DType,
+    ) -> Strided:
+        """Reduces every row over ``axes``, then stores ``finish(element, index)`` for each element.
+
+        ``finish`` finds the row's accumulator in ``expr.Accumulator`` nodes that it makes itself.
+        """
+        variables = self.loop_variables(len(shape))
+        load, _ = self._settle(source.load(tuple(variables)), variables, None)
+        order = loops.choose_order([load], variables, shape)
+        result = self.lazy(dtype, shape, [source], source.load)
+        buffer = self._buffer(result, order)
+        kept = [a for a in order if a not in axes]
+        reduced = [a for a in order if a in axes]
+        store = Store(buffer, _offset(buffer, variables), finish(load, tuple(variables)))
+        nest = loops.Nest(variables, tuple(shape), kept)
+        rows = loops.Nest(variables, tuple(shape), reduced)
+        step = loops.reduction(nest, rows, combine, load, store, per_element=True)
+        step.nodes = self.nodes([source], self.node)
+        self.steps.append(step)
+        return Strided.whole(self, buffer)
+
+    def matmul(
+        self,
+        a: Strided,
+        b: Strided,
+        out: Strided,
+        bias: Strided | None = None,
+        epilogue: Epilogue = Epilogue.NONE,
+        alpha: float = 1.0,
+        sources: Sequence[Tensor] = (),
+    ) -> None:
+        """Launches ``out = epilogue(alpha * a @ b + bias)`` on [batch, rows, columns] operands.
+
+        Args:
+          a: [batch, m, k]; stride 0 along the batch repeats it.
+          b: [batch, k, n], likewise.
+          out: [batch, m, n] with unit column stride.
+          bias: [n], contiguous.
+          epilogue: applied last.
+          alpha: factor on the product.
+          sources: tensors whose nodes the step also stands for.
+        """
+        left, right = self._matrix(a), self._matrix(b)
+        result = _as_matrix(out)
+        assert result is not None and not result.transposed
+        self.steps.append(
+            Gemm(
+                nodes=self.nodes(sources, self.node),
+                dtype=a.dtype,
+                batch=out.shape[0],
+                m=out.shape[1],
+                n=out.shape[2],
+                k=a.shape[2],
+                a=left,
+                b=right,
+                d=result,
+                bias=None if bias is None else Region(bias.buffer, bias.offset),
+                epilogue=epilogue,
+                alpha=alpha,
+            )
+        )
+
+    def topk(
+        self, x: Tensor, axis: int, k: dims.Expr, largest: bool, is_sorted: bool, used: Sequence[bool]
+    ) -> tuple[Strided | None, Strided | None]:
+        """Launches a TopK along ``axis``; ``used`` says which of values and indices are wanted."""
+        source = self.packed(x)
+        shape = tuple(k if a == axis else d for a, d in enumerate(x.shape))
+        nodes = self.nodes([x], self.node)
+        order = tuple(range(x.rank))
+
+        def make(dtype: DType, suffix: str, wanted: bool) -> Buffer | None:
+            name = f"{self.node}_{suffix}"
+            return Buffer(name, dtype, shape, order, BufferKind.TEMPORARY) if wanted else None
+
+        values, indices = make(x.dtype, "values", used[0]), make(INT64, "indices", used[1])
+        self.steps.append(
+            TopK(
+                nodes=nodes,
+                x=source.buffer,
+                values=values,
+                indices=indices,
+                outer=dims.product(x.shape[:axis]),
+                axis=x.shape[axis],
+                inner=dims.product(x.shape[axis + 1 :]),
+                k=k,
+                largest=largest,
+                is_sorted=is_sorted,
+            )
+        )
+        return (
+            None if values is None else Strided.whole(self, values),
+            None if indices is None else Strided.whole(self, indices),
+        )
+
+    def output(
+        self, dtype: DType, shape: Sequence[dims.Expr], order: Sequence[int] | None = None
+    ) -> Strided:
+        """An empty packed tensor for a library call to write."""
+        axes = tuple(range(len(shape)) if order is None else order)
+        buffer = Buffer(self.node, dtype, tuple(shape), axes, BufferKind.TEMPORARY)
+        return Strided.whole(self, buffer)
+
+    # Below: how a kernel comes about.
+
+    def nodes(self, inputs: Iterable[Tensor], *also: str) -> tuple[str, ...]:
+        """The ONNX nodes that a kernel over ``inputs`` computes, in graph order."""
+        names = frozenset[str]().union(*(t.nodes for t in inputs))
+        return tuple(sorted(names | set(also), key=lambda name: self._order[name]))
+
+    def _buffer(self, tensor: Tensor, order: Sequence[int]) -> Buffer:
+        return Buffer(tensor.node, tensor.dtype, tensor.shape, tuple(order), BufferKind.TEMPORARY)
+
+    def _settle(
+        self,
+        value: expr.Expr,
+        variables: Sequence[sympy.Symbol],
+        shape: dims.Shape | None,
+    ) -> tuple[expr.Expr, Reduction | None]:
+        """Puts pending reductions into memory, but for one that can take ``value`` as epilogue."""
+        pending = [n for n in expr.walk(value) if isinstance(n, expr.PendingLoad)]
+        distinct: dict[int, Reduction] = {id(p.reduction): p.reduction for p in pending}
+        fused = None
+        if shape is not None:
+            for reduction in distinct.values():
+                uses = [p for p in pending if p.reduction is reduction]
+                if all(_is_identity(p.indices, variables, shape, reduction.shape) for p in uses):
+                    fused = reduction
+                    break
+        for reduction in distinct.values():
+            if reduction is not fused:
+                reduction.strided()
+
+        def replace(node: expr.Expr) -> expr.Expr | None:
+            if not isinstance(node, expr.PendingLoad):
+                return None
+            if node.reduction is fused:
+                return fused.finish(expr.Accumulator(fused.combine.dtype))
+            return node.reduction.load(node.indices)
+
+        return expr.substitute(value, replace), fused
+
+    def _reduce(
+        self,
+        reduction: Reduction,
+        result: Tensor,
+        variables: Sequence[sympy.Symbol],
+        value: expr.Expr | None,
+        order: Sequence[int] | None,
+    ) -> Strided:
+        """A reduction's kernel; ``value`` is the epilogue, in terms of ``variables``."""
+        # The reduction's own axes are those of the result that have more than one element; both
+        # appear in the same order, so that matching extents pairs them.
+        kept = _pair(reduction.shape, result.shape, variables)
+        rows = self.loop_variables(len(reduction.reduced), "r")
+        load, _ = self._settle(reduction.element(tuple(kept), tuple(rows)), (), None)
+        if value is None:
+            value = reduction.finish(expr.Accumulator(reduction.combine.dtype))
+        axes = loops.choose_order([load], variables, result.shape) if order is None else order
+        buffer = self._buffer(result, axes)
+        store = Store(buffer, _offset(buffer, variables), value)
+        nest = loops.Nest(variables, result.shape, axes)
+        inner = loops.choose_order([load], rows, reduction.reduced)
+        row_nest = loops.Nest(rows, reduction.reduced, inner)
+        step = loops.reduction(nest, row_nest, reduction.combine, load, store)
+        step.nodes = self.nodes([result, reduction])
+        self.steps.append(step)
+        return Strided.whole(self, buffer)
+
+    def _matrix(self, operand: Strided) -> Matrix:
+        """A GEMM operand in place where a library can read it, else a packed copy."""
+        matrix = _as_matrix(operand)
+        if matrix is None:
+            matrix = _as_matrix(self.copy(operand, range(3)))
+            assert matrix is not None
+        return matrix
+
+
+def _offset(buffer: Buffer, variables: Sequence[sympy.Symbol]) -> dims.Expr:
+    return sum((v * s for v, s in zip(variables, buffer.strides, strict=True)), dims.ZERO)
+
+
+def _is_identity(
+    indices: Sequence[dims.Expr],
+    variables: Sequence[sympy.Symbol],
+    shape: dims.Shape,
+    reduced_shape: dims.Shape,
+) -> bool:
+    """True where element and index are paired one to one, extents of 1 aside."""
+    position = 0
+    for index, extent in zip(indices, reduced_shape, strict=True):
+        if extent == 1 and index not in variables:
+            continue
+        while position < len(variables) and variables[position] != index:
+            if shape[position] != 1:
+                return False
+            position += 1
+        if position == len(variables) or not dims.same(shape[position], extent):
+            return False
+        position += 1
+    return all(extent == 1 for extent in shape[position:])
+
+
+def _pair(
+    inner: dims.Shape, outer: dims.Shape, variables: Sequence[sympy.Symbol]
+) -> list[dims.Expr]:
+    """The variable of ``outer`` that walks each axis of ``inner``; both differ by axes of 1 only."""
+    wide = [v for v, extent in zip(variables, outer, strict=True) if extent != 1]
+    remaining = iter(wide)
+    return [dims.ZERO if extent == 1 else next(remaining) for extent in inner]
+
+
+def _as_matrix(operand: Strided) -> Matrix | None:
+    """``operand[batch, rows, columns]`` as a library takes it; None where it can't."""
+    batch, rows, columns = operand.strides
+    _, height, width = operand.shape
+    region = Region(operand.buffer, operand.offset)
+    batch = dims.ZERO if operand.shape[0] == 1 else batch
+    if columns == 1 or width == 1:
+        ld = width if height == 1 else rows
+        if height == 1 or _is_pitch(rows, width):
+            return Matrix(region, ld, batch)
+    if rows == 1 or height == 1:
+        ld = height if width == 1 else columns
+        if width == 1 or _is_pitch(columns, height):
+            return Matrix(region, ld, batch, transposed=True)
+    return None
+
+
+def _is_pitch(stride: dims.Expr, length: dims.Expr) -> bool:
+    """True where lines of ``length`` elements, ``stride`` apart, do not overlap at any size."""
+    if dims.same(stride, length):
+        return True
+    quotient = sympy.cancel(stride / length)
+    if quotient.is_Integer:
+        return bool(quotient >= 1)
+    difference = sympy.expand(stride - length)
+    return bool(difference.is_nonnegative) or bool(quotient.is_integer and quotient.is_positive)
+

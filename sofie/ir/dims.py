@@ -1,0 +1,207 @@
+"""Symbolic sizes: integers that a session learns at run time.
+
+A size is a SymPy expression over the model's symbols (``s0``, ``s1``, ... in order of first use by
+the inputs). Expressions made of symbols alone are evaluated on the host, once per set of sizes.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import onnx_ir as ir
+import sympy
+
+Expr = sympy.Expr
+Shape = tuple[Expr, ...]
+
+ZERO: Expr = sympy.Integer(0)
+ONE: Expr = sympy.Integer(1)
+
+# Sizes at which strides are compared when an order of loops must be chosen. Any distinct values
+# above one do: they order strides, they never enter generated code.
+_NOMINAL = (64, 101, 103, 107, 109, 113, 127, 131)
+
+
+class FloorDiv(sympy.Function):  # type: ignore[misc]
+    """``floor(a / b)`` of integers, kept whole so that it prints as one division."""
+
+    nargs = 2
+    is_integer = True
+
+    @classmethod
+    def eval(cls, a: Expr, b: Expr) -> Expr | None:
+        """Folds divisions of numbers, by one, and exact ones."""
+        if b == 1:
+            return a
+        if a.is_Integer and b.is_Integer and b != 0:
+            return sympy.Integer(int(a) // int(b))
+        return None
+
+
+class FloorMod(sympy.Function):  # type: ignore[misc]
+    """``a - b * floor(a / b)`` of integers."""
+
+    nargs = 2
+    is_integer = True
+
+    @classmethod
+    def eval(cls, a: Expr, b: Expr) -> Expr | None:
+        """Folds remainders of numbers and by one."""
+        if b == 1:
+            return ZERO
+        if a.is_Integer and b.is_Integer and b != 0:
+            return sympy.Integer(int(a) % int(b))
+        return None
+
+
+class NotOne(sympy.Function):  # type: ignore[misc]
+    """0 where the size is 1, else 1: the factor that makes an index broadcast."""
+
+    nargs = 1
+    is_integer = True
+
+    @classmethod
+    def eval(cls, a: Expr) -> Expr | None:
+        """Folds numbers."""
+        if a.is_Integer:
+            return ZERO if int(a) == 1 else ONE
+        return None
+
+
+def symbol(position: int) -> sympy.Symbol:
+    """The model's symbol number ``position``; assumptions equal those of onnx_ir's symbols."""
+    return sympy.Symbol(f"s{position}", integer=True, positive=True)
+
+
+def as_expr(dim: int | ir.SymbolicDim | Expr) -> Expr:
+    """A size of onnx_ir (or a number) as an expression.
+
+    Raises:
+      ValueError: the size is unknown.
+    """
+    if isinstance(dim, ir.SymbolicDim):
+        expr = dim._expr  # onnx_ir offers the expression under this name only
+        if expr is None:
+            raise ValueError("unknown size")
+        return _canonical(expr)
+    return sympy.sympify(dim)
+
+
+def _canonical(expr: Expr) -> Expr:
+    """SymPy's own floor and Mod as ours, which print as integer operations."""
+
+    def floor(argument: Expr) -> Expr:
+        numerator, denominator = sympy.fraction(sympy.together(argument))
+        return FloorDiv(numerator, denominator)
+
+    return expr.replace(sympy.floor, floor).replace(sympy.Mod, FloorMod)
+
+
+@functools.lru_cache(maxsize=100_000)
+def same(a: Expr, b: Expr) -> bool:
+    """True where both are equal for all sizes."""
+    return a == b or bool(sympy.expand(a - b) == 0)
+
+
+def product(dims: Sequence[Expr]) -> Expr:
+    """The product of sizes; 1 for none."""
+    result = ONE
+    for dim in dims:
+        result = result * dim
+    return result
+
+
+def packed_strides(shape: Sequence[Expr], order: Sequence[int]) -> Shape:
+    """Strides of a packed buffer whose axes lie in ``order``, outermost first."""
+    strides: list[Expr] = [ZERO] * len(shape)
+    running = ONE
+    for axis in reversed(order):
+        strides[axis] = running
+        running = running * shape[axis]
+    return tuple(strides)
+
+
+@functools.lru_cache(maxsize=100_000)
+def nominal(expr: Expr) -> int:
+    """A number that orders strides and extents by size; see ``_NOMINAL``."""
+    values: dict[Any, int] = {}
+    for found in expr.free_symbols:
+        index = int(found.name[1:]) if found.name[1:].isdigit() else 0
+        values[found] = _NOMINAL[index % len(_NOMINAL)]
+    value = expr.subs(values)
+    value = value.replace(FloorDiv, lambda a, b: sympy.Integer(int(a) // int(b)))
+    value = value.replace(FloorMod, lambda a, b: sympy.Integer(int(a) % int(b)))
+    return int(value)
+
+
+def broadcast(a: Expr, b: Expr) -> Expr:
+    """The size of an axis that broadcasts ``a`` with ``b``."""
+    if a == 1:
+        return b
+    if b == 1 or same(a, b):
+        return a
+    if a.is_Integer:
+        return a
+    if b.is_Integer:
+        return b
+    return sympy.Max(a, b)
+
+
+def to_cpp(expr: Expr, name: Callable[[sympy.Symbol], str]) -> str:
+    """The expression in C++, every symbol spelled by ``name``; operations are on signed integers."""
+    return _print(sympy.sympify(expr), name)
+
+
+def _print(expr: Expr, name: Callable[[sympy.Symbol], str]) -> str:
+    if expr.is_Integer:
+        return str(int(expr))
+    if expr.is_Symbol:
+        return name(expr)
+    if expr.is_Add:
+        return _print_sum(expr, name)
+    if expr.is_Mul:
+        coefficient, rest = expr.as_coeff_Mul()
+        if coefficient.is_Rational and not coefficient.is_Integer:
+            whole = _factor(rest * coefficient.p, name)
+            return f"{whole} / {coefficient.q}"
+        return " * ".join(_factor(f, name) for f in _ordered(expr.as_ordered_factors()))
+    if expr.is_Pow and expr.exp.is_Integer and expr.exp > 0:
+        return " * ".join([_factor(expr.base, name)] * int(expr.exp))
+    if isinstance(expr, FloorDiv):
+        return f"{_factor(expr.args[0], name)} / {_factor(expr.args[1], name)}"
+    if isinstance(expr, FloorMod):
+        return f"{_factor(expr.args[0], name)} % {_factor(expr.args[1], name)}"
+    if isinstance(expr, NotOne):
+        return f"({_print(expr.args[0], name)} == 1 ? 0 : 1)"
+    if isinstance(expr, sympy.Max | sympy.Min):
+        function = "std::max" if isinstance(expr, sympy.Max) else "std::min"
+        arguments = sorted(expr.args, key=sympy.default_sort_key)
+        text = _print(arguments[0], name)
+        for argument in arguments[1:]:
+            text = f"{function}<int64_t>({text}, {_print(argument, name)})"
+        return text
+    raise ValueError(f"no C++ for the size expression {expr} ({type(expr).__name__})")
+
+
+def _ordered(factors: Sequence[Expr]) -> list[Expr]:
+    """Numbers first, then the rest in SymPy's own deterministic order."""
+    return sorted(factors, key=lambda f: (not f.is_Integer,))
+
+
+def _factor(expr: Expr, name: Callable[[sympy.Symbol], str]) -> str:
+    text = _print(expr, name)
+    atomic = expr.is_Symbol or (expr.is_Integer and expr >= 0) or text.startswith("std::")
+    return text if atomic or isinstance(expr, NotOne) else f"({text})"
+
+
+def _print_sum(expr: Expr, name: Callable[[sympy.Symbol], str]) -> str:
+    terms = sorted(expr.as_ordered_terms(), key=lambda t: bool(t.could_extract_minus_sign()))
+    text = ""
+    for term in terms:
+        if text and term.could_extract_minus_sign():
+            text += " - " + (_factor(-term, name) if (-term).is_Add else _print(-term, name))
+        else:
+            text += (" + " if text else "") + _print(term, name)
+    return text

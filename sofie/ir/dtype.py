@@ -1,0 +1,67 @@
+"""Element types: ONNX's, and what they are called in C++."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import onnx_ir as ir
+
+
+@dataclasses.dataclass(frozen=True)
+class DType:
+    """One element type.
+
+    Attributes:
+      name: the name in messages and in the manifest, as NumPy spells it.
+      cpp: the type in generated C++.
+      enum: the enumerator of ``sofie::DType``.
+      size: bytes of one element in memory.
+    """
+
+    name: str
+    cpp: str
+    enum: str
+    size: int
+
+    @property
+    def is_float(self) -> bool:
+        """True for floating-point types."""
+        return self.name.startswith("float")
+
+
+FLOAT32 = DType("float32", "float", "kFloat32", 4)
+FLOAT64 = DType("float64", "double", "kFloat64", 8)
+INT8 = DType("int8", "int8_t", "kInt8", 1)
+INT16 = DType("int16", "int16_t", "kInt16", 2)
+INT32 = DType("int32", "int32_t", "kInt32", 4)
+INT64 = DType("int64", "int64_t", "kInt64", 8)
+UINT8 = DType("uint8", "uint8_t", "kUInt8", 1)
+UINT16 = DType("uint16", "uint16_t", "kUInt16", 2)
+UINT32 = DType("uint32", "uint32_t", "kUInt32", 4)
+UINT64 = DType("uint64", "uint64_t", "kUInt64", 8)
+BOOL = DType("bool", "bool", "kBool", 1)
+
+FLOATS = frozenset({FLOAT32, FLOAT64})
+SIGNED = frozenset({FLOAT32, FLOAT64, INT8, INT16, INT32, INT64})
+UNSIGNED = frozenset({UINT8, UINT16, UINT32, UINT64})
+NUMBERS = SIGNED | UNSIGNED
+ALL = NUMBERS | {BOOL}
+
+_FROM_ONNX = {
+    ir.DataType.FLOAT: FLOAT32,
+    ir.DataType.DOUBLE: FLOAT64,
+    ir.DataType.INT8: INT8,
+    ir.DataType.INT16: INT16,
+    ir.DataType.INT32: INT32,
+    ir.DataType.INT64: INT64,
+    ir.DataType.UINT8: UINT8,
+    ir.DataType.UINT16: UINT16,
+    ir.DataType.UINT32: UINT32,
+    ir.DataType.UINT64: UINT64,
+    ir.DataType.BOOL: BOOL,
+}
+
+
+def from_onnx(data_type: ir.DataType | None) -> DType | None:
+    """The element type for an ONNX one; None where this project has none."""
+    return None if data_type is None else _FROM_ONNX.get(data_type)

@@ -1,0 +1,195 @@
+"""Scalar expressions: what one thread computes for one point of a kernel's iteration space.
+
+Indices and offsets inside them are SymPy expressions over loop variables, the model's symbols and
+indirect indices (values loaded from an index tensor).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+import sympy
+
+from sofie.ir import dims
+from sofie.ir.dtype import BOOL, DType
+
+if TYPE_CHECKING:
+    from sofie.ir.program import Buffer
+    from sofie.ir.tensor import Reduction
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Expr:
+    """A value of one element type."""
+
+    dtype: DType
+
+    def children(self) -> tuple[Expr, ...]:
+        """Sub-expressions that are evaluated whenever this one is."""
+        return ()
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Load(Expr):
+    """An element of a buffer, ``offset`` elements after its start."""
+
+    buffer: Buffer
+    offset: dims.Expr
+
+    @property
+    def is_weight(self) -> bool:
+        """True for a constant of the model: small, and in a cache after its first use."""
+        return self.buffer.data is not None
+
+    def children(self) -> tuple[Expr, ...]:
+        """The indirect indices of the offset."""
+        return tuple(s.value for s in indirect_symbols(self.offset))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Literal(Expr):
+    """A number that comes from an attribute (never from an initializer)."""
+
+    value: float | int | bool
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Index(Expr):
+    """An integer computed from loop variables and sizes; without a type, of the index type."""
+
+    dtype: DType | None  # type: ignore[assignment]
+    value: dims.Expr
+
+    def children(self) -> tuple[Expr, ...]:
+        """The indirect indices of the value."""
+        return tuple(s.value for s in indirect_symbols(self.value))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Call(Expr):
+    """A C++ expression; ``{0}``, ``{1}``, ... in ``template`` stand for the arguments."""
+
+    template: str
+    args: tuple[Expr, ...]
+
+    def children(self) -> tuple[Expr, ...]:
+        """The arguments."""
+        return self.args
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Select(Expr):
+    """``then`` where the condition holds, else ``other``; only the chosen one is evaluated."""
+
+    condition: Expr
+    then: Expr
+    other: Expr
+
+    def children(self) -> tuple[Expr, ...]:
+        """The condition: the branches are guarded by it."""
+        return (self.condition,)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class PendingLoad(Expr):
+    """An element of a reduction that has no kernel yet."""
+
+    reduction: Reduction
+    indices: tuple[dims.Expr, ...]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Accumulator(Expr):
+    """The reduced value inside a reduction's epilogue; ``member`` names a part of it."""
+
+    member: str = ""
+
+
+class Indirect(sympy.Symbol):  # type: ignore[misc]
+    """An index that is loaded or computed at run time; every instance has a number of its own."""
+
+    value: Expr
+    _numbers = itertools.count()
+
+    def __new__(cls, value: Expr) -> Indirect:
+        """Makes a fresh symbol that stands for ``value``."""
+        self: Indirect = super().__new__(cls, f"g{next(cls._numbers)}", integer=True)
+        self.value = value
+        return self
+
+
+def indirect_symbols(expr: dims.Expr) -> list[Indirect]:
+    """The indirect indices in an index expression, in a fixed order."""
+    found = [s for s in expr.free_symbols if isinstance(s, Indirect)]
+    return sorted(found, key=lambda s: int(s.name[1:]))
+
+
+def compare(relation: str, a: dims.Expr, b: dims.Expr) -> Expr:
+    """``a relation b`` on indices, as a bool, in the kernel's index type."""
+    return Call(BOOL, "{0} " + relation + " {1}", (Index(None, a), Index(None, b)))
+
+
+def walk(expr: Expr) -> Iterator[Expr]:
+    """Every node below ``expr``, guarded branches included, parents first."""
+    seen: set[int] = set()
+    stack = [expr]
+    while stack:
+        node = stack.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        yield node
+        stack.extend(reversed(node.children()))
+        if isinstance(node, Select):
+            stack.extend((node.other, node.then))
+
+
+def substitute(
+    expr: Expr,
+    replace: Callable[[Expr], Expr | None],
+    change_index: Callable[[dims.Expr], dims.Expr] = lambda index: index,
+) -> Expr:
+    """Rebuilds an expression.
+
+    Args:
+      expr: what to rebuild.
+      replace: gives the node to take in a node's place, or None to go on below it.
+      change_index: applied to every index expression, those inside indirect indices included.
+    """
+    nodes: dict[int, Expr] = {}
+    indirect: dict[Indirect, Indirect] = {}
+
+    def on_index(value: dims.Expr) -> dims.Expr:
+        for found in indirect_symbols(value):
+            if found not in indirect:
+                inner = visit(found.value)
+                indirect[found] = found if inner is found.value else Indirect(inner)
+        return change_index(value).xreplace(indirect)
+
+    def visit(node: Expr) -> Expr:
+        if id(node) not in nodes:
+            nodes[id(node)] = rebuild(node)
+        return nodes[id(node)]
+
+    def rebuild(node: Expr) -> Expr:
+        new = replace(node)
+        if new is not None:
+            return new
+        if isinstance(node, Load):
+            offset = on_index(node.offset)
+            return node if offset == node.offset else Load(node.dtype, node.buffer, offset)
+        if isinstance(node, Index):
+            value = on_index(node.value)
+            return node if value == node.value else Index(node.dtype, value)
+        if isinstance(node, Call):
+            args = tuple(visit(a) for a in node.args)
+            unchanged = all(a is b for a, b in zip(args, node.args, strict=True))
+            return node if unchanged else Call(node.dtype, node.template, args)
+        if isinstance(node, Select):
+            return Select(node.dtype, visit(node.condition), visit(node.then), visit(node.other))
+        return node
+
+    return visit(expr)

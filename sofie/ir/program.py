@@ -1,0 +1,297 @@
+"""Kernel calls: what a model has become when nothing but launches is left of it."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Iterator
+
+import numpy as np
+import sympy
+
+from sofie.ir import dims, expr
+from sofie.ir.dtype import DType
+
+
+class BufferKind(enum.Enum):
+    """Who owns a buffer's memory."""
+
+    INPUT = "input"
+    OUTPUT = "output"
+    TEMPORARY = "temporary"
+    WEIGHT = "weight"
+
+
+@dataclasses.dataclass(eq=False)
+class Buffer:
+    """Packed memory for one tensor.
+
+    Attributes:
+      name: the ONNX value's name, or one derived from it; unique after planning only.
+      dtype: element type.
+      shape: logical extents, as ONNX sees them.
+      order: the axes as they lie in memory, outermost first.
+      kind: owner of the memory.
+      data: a weight's elements.
+    """
+
+    name: str
+    dtype: DType
+    shape: dims.Shape
+    order: tuple[int, ...]
+    kind: BufferKind
+    data: np.ndarray | None = None
+
+    @property
+    def elements(self) -> dims.Expr:
+        """Number of elements."""
+        return dims.product(self.shape)
+
+    @property
+    def strides(self) -> dims.Shape:
+        """Element strides of the logical axes."""
+        return dims.packed_strides(self.shape, self.order)
+
+    @property
+    def row_major(self) -> bool:
+        """True where the axes lie in their logical order (axes of extent 1 lie anywhere)."""
+        axes = [a for a in self.order if self.shape[a] != 1]
+        return axes == sorted(axes)
+
+
+@dataclasses.dataclass(frozen=True)
+class Loop:
+    """One axis of an iteration space."""
+
+    var: sympy.Symbol
+    extent: dims.Expr
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Store:
+    """``buffer[offset] = value``."""
+
+    buffer: Buffer
+    offset: dims.Expr
+    value: expr.Expr
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Region:
+    """A library operand: ``buffer`` from element ``offset`` on."""
+
+    buffer: Buffer
+    offset: dims.Expr = dims.ZERO
+
+
+@dataclasses.dataclass(eq=False)
+class Step:
+    """One launch.
+
+    Attributes:
+      nodes: the ONNX nodes it computes, in graph order.
+    """
+
+    nodes: tuple[str, ...]
+
+    def reads(self) -> Iterator[Buffer]:
+        """Buffers that the step reads."""
+        raise NotImplementedError
+
+    def writes(self) -> Iterator[Buffer]:
+        """Buffers that the step writes."""
+        raise NotImplementedError
+
+
+def _loads(value: expr.Expr) -> Iterator[Buffer]:
+    for node in expr.walk(value):
+        if isinstance(node, expr.Load):
+            yield node.buffer
+
+
+@dataclasses.dataclass(eq=False)
+class Pointwise(Step):
+    """``store`` for every point of ``loops``, outermost loop first."""
+
+    loops: tuple[Loop, ...]
+    store: Store
+
+    def reads(self) -> Iterator[Buffer]:
+        """Every buffer loaded."""
+        return _loads(self.store.value)
+
+    def writes(self) -> Iterator[Buffer]:
+        """The buffer stored."""
+        yield self.store.buffer
+
+
+@dataclasses.dataclass(frozen=True)
+class Combine:
+    """How a reduction joins two elements.
+
+    Attributes:
+      cpp: template of ``sofie::kernels``, e.g. ``Sum``.
+      dtype: its element type.
+    """
+
+    cpp: str
+    dtype: DType
+
+
+@dataclasses.dataclass(frozen=True)
+class Policy:
+    """How threads share a reduction; part of the layout class, see ``ReducePolicy`` in C++."""
+
+    along_reduced: bool
+    lanes: int
+
+
+@dataclasses.dataclass(eq=False)
+class Reduce(Step):
+    """Combines ``load`` over ``reduced`` for every point of ``kept``, then stores.
+
+    Attributes:
+      per_element: False: one ``store`` a row. True: one for every element of the row (softmax).
+    """
+
+    kept: tuple[Loop, ...]
+    reduced: tuple[Loop, ...]
+    combine: Combine
+    load: expr.Expr
+    store: Store
+    policy: Policy
+    per_element: bool = False
+
+    def reads(self) -> Iterator[Buffer]:
+        """Buffers loaded by the reduction and by its epilogue."""
+        yield from _loads(self.load)
+        yield from _loads(self.store.value)
+
+    def writes(self) -> Iterator[Buffer]:
+        """The buffer stored."""
+        yield self.store.buffer
+
+
+class Epilogue(enum.Enum):
+    """What a GEMM does to its result before it stores it."""
+
+    NONE = "kNone"
+    RELU = "kRelu"
+
+
+@dataclasses.dataclass(frozen=True)
+class Matrix:
+    """A GEMM operand: rows ``ld`` elements apart, batches ``batch_stride`` apart."""
+
+    region: Region
+    ld: dims.Expr
+    batch_stride: dims.Expr
+    transposed: bool = False
+
+
+@dataclasses.dataclass(eq=False)
+class Gemm(Step):
+    """Row-major ``d[m, n] = epilogue(alpha * a[m, k] * b[k, n] + beta * d + bias[n])``, batched."""
+
+    dtype: DType
+    batch: dims.Expr
+    m: dims.Expr
+    n: dims.Expr
+    k: dims.Expr
+    a: Matrix
+    b: Matrix
+    d: Matrix
+    bias: Region | None = None
+    epilogue: Epilogue = Epilogue.NONE
+    alpha: float = 1.0
+    beta: float = 0.0
+
+    def reads(self) -> Iterator[Buffer]:
+        """Both operands, the bias, and the result where it is accumulated into."""
+        yield self.a.region.buffer
+        yield self.b.region.buffer
+        if self.bias is not None:
+            yield self.bias.buffer
+        if self.beta != 0.0:
+            yield self.d.region.buffer
+
+    def writes(self) -> Iterator[Buffer]:
+        """The result."""
+        yield self.d.region.buffer
+
+
+@dataclasses.dataclass(eq=False)
+class TopK(Step):
+    """The ``k`` largest or smallest of each row of ``x[outer, axis, inner]``, packed."""
+
+    x: Buffer
+    values: Buffer | None
+    indices: Buffer | None
+    outer: dims.Expr
+    axis: dims.Expr
+    inner: dims.Expr
+    k: dims.Expr
+    largest: bool
+    is_sorted: bool
+
+    def reads(self) -> Iterator[Buffer]:
+        """The rows."""
+        yield self.x
+
+    def writes(self) -> Iterator[Buffer]:
+        """Values and indices, where wanted."""
+        for buffer in (self.values, self.indices):
+            if buffer is not None:
+                yield buffer
+
+
+@dataclasses.dataclass(frozen=True)
+class Requirement:
+    """``low <= high`` must hold at run time; otherwise the message, sizes filled in, is thrown."""
+
+    low: dims.Expr
+    high: dims.Expr
+    message: str
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Output:
+    """A graph output: a buffer whose elements lie row-major under ``shape``."""
+
+    buffer: Buffer
+    shape: dims.Shape
+
+
+@dataclasses.dataclass
+class Program:
+    """A model as launches over buffers.
+
+    Attributes:
+      symbols: names of the symbolic dimensions; ``s<i>`` in expressions is ``symbols[i]``.
+      inputs: the graph's inputs, in order, whether or not a step reads them.
+      outputs: the graph's outputs, in order.
+      steps: the launches, in order.
+      requirements: conditions on the sizes.
+    """
+
+    symbols: tuple[str, ...]
+    inputs: tuple[Buffer, ...]
+    outputs: tuple[Output, ...]
+    steps: tuple[Step, ...]
+    requirements: tuple[Requirement, ...]
+
+    def weights(self) -> list[Buffer]:
+        """Weights that steps read, in order of first use."""
+        return self._collect(BufferKind.WEIGHT)
+
+    def temporaries(self) -> list[Buffer]:
+        """Intermediate buffers, in order of first use."""
+        return self._collect(BufferKind.TEMPORARY)
+
+    def _collect(self, kind: BufferKind) -> list[Buffer]:
+        found: dict[int, Buffer] = {}
+        for step in self.steps:
+            for buffer in (*step.reads(), *step.writes()):
+                if buffer.kind is kind:
+                    found.setdefault(id(buffer), buffer)
+        return list(found.values())

@@ -1,0 +1,50 @@
+"""Gemm: https://onnx.ai/onnx/operators/onnx__Gemm.html"""
+
+from collections.abc import Sequence
+
+from sofie.ir import dims, dtype
+from sofie.ir.builder import Builder
+from sofie.ir.expr import Call, Expr, Literal
+from sofie.ir.node import Node
+from sofie.ir.program import Epilogue
+from sofie.ir.tensor import Broadcast, Index, Permute, Reshape, Tensor
+from sofie.ops.registry import operator
+
+
+@operator("Gemm", since=7, dtypes=dtype.FLOATS)
+def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor]:
+    """One GEMM; a bias of one row rides along, any other is added afterwards."""
+    a, c = inputs[0], inputs[1]
+    bias = inputs[2] if len(inputs) > 2 else None
+    assert a is not None and c is not None
+    alpha, beta = node.float("alpha", 1.0), node.float("beta", 1.0)
+    left = Permute(a, (1, 0)) if node.int("transA", 0) else a
+    right = Permute(c, (1, 0)) if node.int("transB", 0) else c
+    m, n = left.shape[0], right.shape[1]
+    row = beta == 1.0 and bias is not None and _is_row(bias, n)
+    fused_bias = b.packed(Reshape(bias, (n,))) if row and bias is not None else None
+    relu = node.string("activation", "") == "Relu" and (bias is None or row)
+    out = b.output(a.dtype, (dims.ONE, m, n))
+    b.matmul(
+        b.in_memory(Reshape(left, (dims.ONE, *left.shape))),
+        b.in_memory(Reshape(right, (dims.ONE, *right.shape))),
+        out,
+        bias=fused_bias,
+        epilogue=Epilogue.RELU if relu else Epilogue.NONE,
+        alpha=alpha,
+        sources=[left, right],
+    )
+    result: Tensor = Reshape(out, (m, n))
+    if bias is None or row or beta == 0.0:
+        return [result]
+    product, added = result, Broadcast(bias, (m, n))
+
+    def element(index: Index) -> Expr:
+        scaled = Call(a.dtype, "{0} * {1}", (Literal(a.dtype, beta), added.load(index)))
+        return Call(a.dtype, "{0} + {1}", (product.load(index), scaled))
+
+    return [b.lazy(a.dtype, (m, n), [product, added], element)]
+
+
+def _is_row(bias: Tensor, n: dims.Expr) -> bool:
+    return bias.rank > 0 and dims.same(bias.shape[-1], n) and all(d == 1 for d in bias.shape[:-1])

@@ -1,0 +1,44 @@
+"""MatMul: https://onnx.ai/onnx/operators/onnx__MatMul.html"""
+
+from collections.abc import Sequence
+
+from sofie.ir import dims, dtype
+from sofie.ir.builder import Builder
+from sofie.ir.node import Node
+from sofie.ir.tensor import Broadcast, Reshape, Strided, Tensor
+from sofie.ops.elementwise import given
+from sofie.ops.registry import operator
+
+
+@operator("MatMul", since=1, dtypes=dtype.FLOATS)
+def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor]:
+    """One batched GEMM; operands are read through their strides."""
+    left, right = given(inputs)
+    if left.rank == 1:
+        left = Reshape(left, (dims.ONE, left.shape[0]))
+    if right.rank == 1:
+        right = Reshape(right, (right.shape[0], dims.ONE))
+    rank = max(left.rank, right.rank) - 2
+    batch = _broadcast(left.shape[:-2], right.shape[:-2], rank)
+    a = _batched(b, left, batch)
+    c = _batched(b, right, batch)
+    out = b.output(left.dtype, (dims.product(batch), left.shape[-2], right.shape[-1]))
+    b.matmul(a, c, out, sources=[left, right])
+    return [Reshape(out, node.out_shape())]
+
+
+def _broadcast(left: dims.Shape, right: dims.Shape, rank: int) -> dims.Shape:
+    padded_left = (dims.ONE,) * (rank - len(left)) + left
+    padded_right = (dims.ONE,) * (rank - len(right)) + right
+    return tuple(dims.broadcast(x, y) for x, y in zip(padded_left, padded_right, strict=True))
+
+
+def _batched(b: Builder, operand: Tensor, batch: dims.Shape) -> Strided:
+    """The operand as [batch, rows, columns], its batch axes broadcast and merged."""
+    rows, columns = operand.shape[-2:]
+    matrix = (dims.product(batch), rows, columns)
+    if all(extent == 1 for extent in operand.shape[:-2]):
+        return b.in_memory(Broadcast(Reshape(operand, (rows, columns)), matrix))
+    full = (*batch, rows, columns)
+    stretched = operand if operand.shape == full else Broadcast(operand, full)
+    return b.in_memory(Reshape(stretched, matrix))

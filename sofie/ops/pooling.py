@@ -1,0 +1,48 @@
+"""Poolings: what their files have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import sympy
+
+from sofie.ir import dims
+from sofie.ir.builder import Builder
+from sofie.ir.expr import Expr, Select
+from sofie.ir.node import Node
+from sofie.ir.program import Combine
+from sofie.ir.tensor import Index, Reduction, Tensor
+from sofie.ops.spatial import window
+
+
+def check(node: Node) -> Iterator[str]:
+    """What no pooling here supports."""
+    if node.is_used(1):
+        yield "the optional output Indices"
+    if node.ints("kernel_shape") is None:
+        yield "a missing kernel_shape"
+
+
+def pool(
+    node: Node,
+    b: Builder,
+    x: Tensor,
+    combine: str,
+    outside: Expr,
+    finish: Callable[[Expr], Expr],
+) -> Tensor:
+    """Combines the elements under every window; ``outside`` stands for those beyond the input."""
+    kernel = node.ints("kernel_shape")
+    assert kernel is not None
+    taps = window(node, kernel)
+    reduced = [sympy.Integer(k) for k in kernel]
+
+    def element(outer: Index, inner: Index) -> Expr:
+        position = taps.position(outer[2:], inner)
+        value = x.load((*outer[:2], *position))
+        inside = taps.inside(position)
+        return value if inside is None else Select(x.dtype, inside, value, outside)
+
+    shape: dims.Shape = node.out_shape()
+    rule = Combine(combine, x.dtype)
+    return Reduction(b, shape, reduced, rule, element, finish, x.dtype, [x])

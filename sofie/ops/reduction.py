@@ -1,0 +1,103 @@
+"""Reductions over axes: what the files of the Reduce operators have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from sofie.ir import dims
+from sofie.ir.builder import Builder
+from sofie.ir.dtype import INT64, DType
+from sofie.ir.expr import Call, Expr, Index
+from sofie.ir.node import Node
+from sofie.ir.program import Combine
+from sofie.ir.tensor import Index as TensorIndex
+from sofie.ir.tensor import Reduction, Reshape, Tensor
+from sofie.ops.registry import operator
+
+# What is combined for each element, and what becomes of the result with ``count`` elements in it.
+Prepare = Callable[[Expr], Expr]
+Finish = Callable[[Expr, dims.Expr], Expr]
+
+
+def reduce_axes(node: Node) -> list[int] | None:
+    """The axes to reduce, from the attribute (older opsets) or the input; None if not known."""
+    rank = len(node.shape(0))
+    axes = node.ints("axes")
+    if axes is None and node.has(1):
+        known = node.known(1)
+        if known is None:
+            return None
+        axes = tuple(int(a) for a in known)
+    if not axes:
+        return [] if node.int("noop_with_empty_axes", 0) else list(range(rank))
+    return sorted(a % rank for a in axes)
+
+
+def over_axes(
+    b: Builder,
+    x: Tensor,
+    axes: Sequence[int],
+    combine: str,
+    prepare: Prepare = lambda value: value,
+    finish: Finish = lambda value, _: value,
+) -> Reduction:
+    """``x`` with ``axes`` reduced away."""
+    kept = [a for a in range(x.rank) if a not in axes]
+    reduced = [x.shape[a] for a in axes]
+    count = dims.product(reduced)
+
+    def element(outer: TensorIndex, inner: TensorIndex) -> Expr:
+        index: list[dims.Expr] = [dims.ZERO] * x.rank
+        for axis, i in zip([*kept, *axes], [*outer, *inner], strict=True):
+            index[axis] = i
+        return prepare(x.load(tuple(index)))
+
+    shape = [x.shape[a] for a in kept]
+    return Reduction(
+        b,
+        shape,
+        reduced,
+        Combine(combine, x.dtype),
+        element,
+        lambda value: finish(value, count),
+        x.dtype,
+        [x],
+    )
+
+
+def square(value: Expr) -> Expr:
+    """``value`` times itself."""
+    return Call(value.dtype, "{0} * {0}", (value,))
+
+
+def magnitude(value: Expr) -> Expr:
+    """The absolute value."""
+    return Call(value.dtype, "sofie::kernels::Abs({0})", (value,))
+
+
+def divide_by_count(value: Expr, count: dims.Expr) -> Expr:
+    """The mean of ``count`` elements, from their sum."""
+    number = Call(value.dtype, f"static_cast<{value.dtype.cpp}>({{0}})", (Index(INT64, count),))
+    return Call(value.dtype, "{0} / {1}", (value, number))
+
+
+def reduction(
+    name: str,
+    combine: str,
+    *,
+    since: int,
+    dtypes: Iterable[DType],
+    prepare: Prepare = lambda value: value,
+    finish: Finish = lambda value, _: value,
+) -> None:
+    """Registers a Reduce operator."""
+
+    def check(node: Node) -> Iterator[str]:
+        if reduce_axes(node) is None:
+            yield "axes that depend on data"
+
+    @operator(name, since=since, dtypes=dtypes, check=check)
+    def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor]:
+        x, axes = inputs[0], reduce_axes(node)
+        assert x is not None and axes is not None
+        return [Reshape(over_axes(b, x, axes, combine, prepare, finish), node.out_shape())]

@@ -1,0 +1,1 @@
+"""Graph to program: lowering, and what lives when."""
