@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""Puts a private copy of Bazel, made from Debian's packages, into the user's cache folder and prints its path.
+"""Puts a private copy of Bazel, made from Debian's packages, into the user's cache folder and
+prints its path.
 
-`tools/bazel` calls this where no suitable Bazel is installed. It needs no root and changes nothing outside the cache
-folder: the packages named in `bazel_debian.json` are downloaded, compared with the SHA-256 recorded there, unpacked
-and made to run on the C library that came with them, whatever the machine's own is. The copy appears under its final
-name by one rename at the very end, so a start that was killed leaves nothing that a later one would take for complete,
-and a lock makes a second start wait for the first.
+`tools/bazel` calls this where no suitable Bazel is installed. It needs no root and changes nothing
+outside the cache folder: the packages named in `bazel_debian.json` are downloaded, compared with
+the SHA-256 recorded there, unpacked and made to run on the C library that came with them, whatever
+the machine's own is. The copy appears under its final name by one rename at the very end, so a
+start that was killed leaves nothing that a later one would take for complete, and a lock makes a
+second start wait for the first.
 
-With `--update` it records the packages that Debian has now (needs apt's archive key for Debian, as on any Debian).
+With `--update` it records the packages that Debian has now (needs apt's archive key for Debian, as
+on any Debian).
 
 Only the standard library is used, as nothing else is there yet when this runs.
 """
@@ -39,8 +42,8 @@ _LIBRARIES = "usr/lib/x86_64-linux-gnu"
 _HELPERS = "usr/libexec/x86_64-linux-gnu/bazel"
 _CLASS_PATH = "usr/share/bazel/bazel_classpath_debian_depends.txt"
 
-# Bazel's own modules name these, and a C++ and Python build on Linux loads none of their files. An empty registry entry
-# answers for each, so that no registry has to be reachable.
+# Bazel's own modules name these, and a C++ and Python build on Linux loads none of their files. An
+# empty registry entry answers for each, so that no registry has to be reachable.
 _STUB_MODULES = (
     ("apple_support", "1.23.1"),
     ("buildozer", "7.1.2"),
@@ -49,8 +52,18 @@ _STUB_MODULES = (
     ("zlib", "1.3.1.bcr.3"),
 )
 
+# How many packages an error names.
+_MOST_NAMED = 5
+
 # Needed at run time, though no dependency of a program or of the class path says so.
-_ALWAYS = ("bazel-", "patchelf", "libperfmark-java", "libnetty-java", "libnetty-common-java", "libnetty-buffer-java")
+_ALWAYS = (
+    "bazel-",
+    "patchelf",
+    "libperfmark-java",
+    "libnetty-java",
+    "libnetty-common-java",
+    "libnetty-buffer-java",
+)
 
 
 class BootstrapError(Exception):
@@ -85,7 +98,8 @@ def _mirror(version: str) -> str:
             if found:
                 return found.group(1)
     raise BootstrapError(
-        f"Bazel {version} is not installed, and apt's sources name no Debian mirror to fetch it from. Set "
+        f"Bazel {version} is not installed, and apt's sources name no Debian mirror to fetch it "
+        "from. Set "
         f"SOFIE_DEBIAN_MIRROR to the URL of one (it ends in /debian). {_other_ways(version)}"
     )
 
@@ -93,13 +107,15 @@ def _mirror(version: str) -> str:
 def _require_debian_tools(version: str) -> None:
     if platform.system() != "Linux" or platform.machine() != "x86_64":
         raise BootstrapError(
-            f"Bazel {version} is not installed, and the copy made from Debian's packages runs on x86-64 Linux only. "
+            f"Bazel {version} is not installed, and the copy made from Debian's packages runs on "
+            "x86-64 Linux only. "
             f"{_other_ways(version)}"
         )
     missing = [tool for tool in (_APT_HELPER, "dpkg-deb") if not shutil.which(tool)]
     if missing:
         raise BootstrapError(
-            f"Bazel {version} is not installed, and this machine has no {' and no '.join(missing)} to make a copy "
+            f"Bazel {version} is not installed, and this machine has no "
+            f"{' and no '.join(missing)} to make a copy "
             f"from Debian's packages. {_other_ways(version)}"
         )
 
@@ -107,7 +123,9 @@ def _require_debian_tools(version: str) -> None:
 def _run(command: Sequence[str], why: str) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise BootstrapError(f"{why}: {' '.join(command[:3])} ... failed:\n{(done.stdout + done.stderr).strip()}")
+        raise BootstrapError(
+            f"{why}: {' '.join(command[:3])} ... failed:\n{(done.stdout + done.stderr).strip()}"
+        )
     return done.stdout
 
 
@@ -116,38 +134,45 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _download(packages: Sequence[dict[str, str]], folder: Path, record: dict[str, Any]) -> list[Path]:
+def _download(
+    packages: Sequence[dict[str, str]], folder: Path, record: dict[str, Any]
+) -> list[Path]:
     """Fetches the recorded packages through apt's own transport and verifies them."""
     version = record["bazel"]
     mirror = _mirror(version)
     files = [folder / Path(package["path"]).name for package in packages]
-    command = [_APT_HELPER, "-o", "APT::Sandbox::User=root", "-o", "Acquire::Retries=3", "download-file"]
+    command = [_APT_HELPER, "-o", "APT::Sandbox::User=root", "-o", "Acquire::Retries=2"]
+    command += ["download-file"]
     for package, file in zip(packages, files, strict=True):
         command += [f"{mirror}/{package['path']}", str(file), f"SHA256:{package['sha256']}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    absent = [
+    said = done.stdout + done.stderr
+    wrong = [
         f"{package['name']} {package['version']}"
         for package, file in zip(packages, files, strict=True)
-        if not file.exists()
+        if not file.exists() or _sha256(file) != package["sha256"]
     ]
-    if absent and len(absent) < len(packages) or "404" in done.stdout + done.stderr:
+    if not wrong:
+        return files
+    if len(wrong) > _MOST_NAMED:
+        wrong[_MOST_NAMED:] = [f"{len(wrong) - _MOST_NAMED} more"]
+    if "Hash Sum mismatch" in said or "unexpected size" in said:
         raise BootstrapError(
-            f"Debian {_SUITE} has moved on since {record['recorded']}: {mirror} no longer has {', '.join(absent)}. "
-            f"Set SOFIE_DEBIAN_MIRROR to a snapshot of Debian's archive of that date, or record what Debian has now "
-            f"with 'python3 tools/bootstrap_bazel.py --update'. {_other_ways(version)}"
+            f"{mirror} gives files for {', '.join(wrong)} that do not have the SHA-256 recorded in "
+            f"{_RECORD}. Name another mirror in SOFIE_DEBIAN_MIRROR. {_other_ways(version)}"
         )
-    if absent or done.returncode:
+    if re.search(r"\b404\b|File not found", said):
         raise BootstrapError(
-            f"Bazel {version} is not installed, and its Debian packages could not be fetched from {mirror}. Is the "
-            f"network reachable? {_other_ways(version)} apt said:\n{(done.stdout + done.stderr).strip()[-2000:]}"
+            f"Debian {record['suite']} has moved on since {record['recorded']}: {mirror} no longer "
+            f"has {', '.join(wrong)}. Set SOFIE_DEBIAN_MIRROR to a snapshot of Debian's archive of "
+            "that date, or record what Debian has now with 'python3 tools/bootstrap_bazel.py "
+            f"--update'. {_other_ways(version)}"
         )
-    for package, file in zip(packages, files, strict=True):
-        if _sha256(file) != package["sha256"]:
-            raise BootstrapError(
-                f"{mirror}/{package['path']} does not have the SHA-256 recorded in {_RECORD}. Use another mirror "
-                f"(SOFIE_DEBIAN_MIRROR). {_other_ways(version)}"
-            )
-    return files
+    errors = "\n".join(re.findall(r"^E: .*$", said, re.MULTILINE)[:3])
+    raise BootstrapError(
+        f"Bazel {version} is not installed, and its Debian packages could not be fetched from "
+        f"{mirror}. Is the network reachable? {_other_ways(version)} apt said:\n{errors}"
+    )
 
 
 def _java_home(root: Path) -> Path:
@@ -157,7 +182,9 @@ def _java_home(root: Path) -> Path:
 def _programs(root: Path) -> list[Path]:
     """The executables that the copy runs, relative to the root."""
     java = _java_home(root).relative_to(root)
-    helpers = sorted(path.relative_to(root) for path in (root / _HELPERS).iterdir() if path.is_file())
+    helpers = sorted(
+        path.relative_to(root) for path in (root / _HELPERS).iterdir() if path.is_file()
+    )
     return [Path("usr/bin/bazel"), java / "bin/java", java / "lib/jspawnhelper", *helpers]
 
 
@@ -173,11 +200,25 @@ def _relocate(root: Path, final: Path) -> None:
                     path.symlink_to(f"{final_root}{target}")
     java = _java_home(root).relative_to(root)
     loader = Path(_LIBRARIES) / "ld-linux-x86-64.so.2"
-    run_path = ":".join(str(final_root / part) for part in (java / "lib", java / "lib/server", Path(_LIBRARIES)))
-    patchelf = [str(root / loader), "--library-path", str(root / _LIBRARIES), str(root / "usr/bin/patchelf")]
+    run_path = ":".join(
+        str(final_root / part) for part in (java / "lib", java / "lib/server", Path(_LIBRARIES))
+    )
+    patchelf = [
+        str(root / loader),
+        "--library-path",
+        str(root / _LIBRARIES),
+        str(root / "usr/bin/patchelf"),
+    ]
     for program in _programs(root):
         _run(
-            [*patchelf, "--set-interpreter", str(final_root / loader), "--force-rpath", "--set-rpath", run_path]
+            [
+                *patchelf,
+                "--set-interpreter",
+                str(final_root / loader),
+                "--force-rpath",
+                "--set-rpath",
+                run_path,
+            ]
             + [str(root / program)],
             f"{program} could not be relocated",
         )
@@ -195,26 +236,34 @@ def _configure(folder: Path, final: Path) -> None:
     for name, version in _STUB_MODULES:
         module = registry / "modules" / name / version
         module.mkdir(parents=True)
-        (module / "MODULE.bazel").write_text(f'module(name = "{name}", version = "{version}")\n', encoding="utf-8")
-        (module / "source.json").write_text('{"type": "local_path", "path": "/nonexistent"}', encoding="utf-8")
+        (module / "MODULE.bazel").write_text(
+            f'module(name = "{name}", version = "{version}")\n', encoding="utf-8"
+        )
+        (module / "source.json").write_text(
+            '{"type": "local_path", "path": "/nonexistent"}', encoding="utf-8"
+        )
     (registry / "bazel_registry.json").write_text("{}", encoding="utf-8")
+    java = final / "root" / _java_home(root).relative_to(root)
     options = [
         f"startup --install_base={share}",
         "startup --trust_install_base",
-        f"startup --server_javabase={final / 'root' / _java_home(root).relative_to(root)}",
+        f"startup --server_javabase={java}",
         f"common --registry=file://{final}/registry",
+        # This Bazel stops at its own lock file, also where another workspace asks for none.
+        "common --lockfile_mode=off",
         # Sandboxes hide /tmp and may hide more; the helpers that tests run lie here.
         f"build --sandbox_add_mount_pair={final}",
     ]
     overrides = (root / "etc/bazel/bazelrc").read_text(encoding="utf-8").splitlines()
     options += [
-        line.replace("/usr/share/bazel", str(share)) for line in overrides if line.startswith("common --override_module")
+        line.replace("/usr/share/bazel", str(share))
+        for line in overrides
+        if line.startswith("common --override_module")
     ]
     (folder / "bazelrc").write_text("\n".join(options) + "\n", encoding="utf-8")
     start = folder / "bazel"
-    start.write_text(
-        f'#!/bin/sh\nexec {final}/root/usr/bin/bazel --nosystem_rc --bazelrc={final}/bazelrc "$@"\n', encoding="utf-8"
-    )
+    command = f"{final}/root/usr/bin/bazel --nosystem_rc --bazelrc={final}/bazelrc"
+    start.write_text(f'#!/bin/sh\nexec {command} "$@"\n', encoding="utf-8")
     start.chmod(0o755)
 
 
@@ -236,35 +285,54 @@ def bootstrap() -> Path:
     if (final / "bazel").exists():
         return final / "bazel"
     _require_debian_tools(version)
+    if re.search(r"\s", str(final)):
+        raise BootstrapError(
+            f"Bazel {version} is not installed, and a copy of it can't lie in {cache}, because of "
+            f"the space in that path. Set XDG_CACHE_HOME to another folder. {_other_ways(version)}"
+        )
     try:
         with _locked(cache):
-            if (final / "bazel").exists():
-                return final / "bazel"
-            # Whoever holds the lock is the only one at work here: what others left was left by a killed start.
-            for left in cache.glob(".bazel-tmp-*"):
-                shutil.rmtree(left)
-            print(f"Making a private copy of Bazel {version} in {final} (once, about 200 MB) ...", file=sys.stderr)
-            folder = Path(tempfile.mkdtemp(prefix=".bazel-tmp-", dir=cache))
-            archives = folder / "archives"
-            archives.mkdir()
-            for archive in _download(record["packages"], archives, record):
-                _run(["dpkg-deb", "-x", str(archive), str(folder / "root")], "A package could not be unpacked")
-            shutil.rmtree(archives)
-            _relocate(folder / "root", final)
-            _configure(folder, final)
-            folder.chmod(0o755)
-            folder.rename(final)
+            if not (final / "bazel").exists():
+                _make(record, cache, final)
     except OSError as error:
         raise BootstrapError(
-            f"Bazel {version} is not installed, and the copy made from Debian's packages could not be written: "
-            f"{error}. Set XDG_CACHE_HOME to a folder with 1 GB of space. {_other_ways(version)}"
+            f"Bazel {version} is not installed, and the copy made from Debian's packages could not "
+            f"be written: {error}. Set XDG_CACHE_HOME to a folder with 1 GB of space. "
+            f"{_other_ways(version)}"
         ) from error
     return final / "bazel"
 
 
+def _make(record: dict[str, Any], cache: Path, final: Path) -> None:
+    """Makes the private copy. The caller holds the lock."""
+    # What others left here was left by a killed start.
+    for left in cache.glob(".bazel-tmp-*"):
+        shutil.rmtree(left)
+    print(
+        f"Making a private copy of Bazel {record['bazel']} in {final} (once; it downloads 150 MB) "
+        "...",
+        file=sys.stderr,
+    )
+    with tempfile.TemporaryDirectory(prefix=".bazel-tmp-", dir=cache) as temporary:
+        folder = Path(temporary) / "copy"
+        archives = Path(temporary) / "archives"
+        folder.mkdir()
+        archives.mkdir()
+        for archive in _download(record["packages"], archives, record):
+            _run(
+                ["dpkg-deb", "-x", str(archive), str(folder / "root")],
+                "A package could not be unpacked",
+            )
+        _relocate(folder / "root", final)
+        _configure(folder, final)
+        folder.rename(final)
+
+
 def _needed_packages(root: Path, owners: dict[str, str]) -> set[str]:
-    """The packages that own what the class path and the programs need, out of all that apt would install."""
-    needed = {name for name in owners.values() if name.startswith(_ALWAYS) or "-jre-headless" in name}
+    """The packages that own what the class path and the programs need, of all apt would install."""
+    needed = {
+        name for name in owners.values() if name.startswith(_ALWAYS) or "-jre-headless" in name
+    }
     needed -= {name for name in needed if name.startswith("default-jre")}
 
     def need(path: Path) -> None:
@@ -275,7 +343,11 @@ def _needed_packages(root: Path, owners: dict[str, str]) -> set[str]:
             if not path.is_symlink():
                 return
             target = os.readlink(path)
-            path = root / target.lstrip("/") if os.path.isabs(target) else Path(os.path.normpath(path.parent / target))
+            path = (
+                root / target.lstrip("/")
+                if os.path.isabs(target)
+                else Path(os.path.normpath(path.parent / target))
+            )
 
     for jar in (root / _CLASS_PATH).read_text(encoding="utf-8").split():
         need(root / jar.lstrip("/"))
@@ -288,7 +360,9 @@ def _needed_packages(root: Path, owners: dict[str, str]) -> set[str]:
         if binary in seen:
             continue
         seen.add(binary)
-        dynamic = subprocess.run(["objdump", "-p", str(binary)], capture_output=True, text=True, check=False).stdout
+        dynamic = subprocess.run(
+            ["objdump", "-p", str(binary)], capture_output=True, text=True, check=False
+        ).stdout
         for name in re.findall(r"NEEDED\s+(\S+)", dynamic):
             found = next((folder / name for folder in folders if (folder / name).exists()), None)
             if found is not None:
@@ -306,7 +380,9 @@ def update(version: str) -> None:
             (state / folder).mkdir(parents=True)
         (state / "status").touch()
         key = "/usr/share/keyrings/debian-archive-keyring.gpg"
-        (state / "sources.list").write_text(f"deb [signed-by={key}] {_mirror(version)} {_SUITE} main\n", encoding="utf-8")
+        (state / "sources.list").write_text(
+            f"deb [signed-by={key}] {_mirror(version)} {_SUITE} main\n", encoding="utf-8"
+        )
         options = {
             "Dir::Etc::sourcelist": state / "sources.list",
             "Dir::Etc::sourceparts": "-",
@@ -319,19 +395,36 @@ def update(version: str) -> None:
         arguments = [part for name, value in options.items() for part in ("-o", f"{name}={value}")]
         _run(["apt-get", "-qq", *arguments, "update"], "Debian's package lists could not be read")
         planned = _run(
-            ["apt-get", "-qq", *arguments, "-y", "--simulate", "install", "bazel-bootstrap", "patchelf"],
+            [
+                "apt-get",
+                "-qq",
+                *arguments,
+                "-y",
+                "--simulate",
+                "install",
+                "bazel-bootstrap",
+                "patchelf",
+            ],
             "Debian's packages could not be resolved",
         )
         names = sorted(set(re.findall(r"^Inst (\S+)", planned, re.MULTILINE)))
         # The compilers and the Java compiler are large, and none of Bazel's own programs runs them.
         skipped = re.compile(r"(openjdk-.*-jdk|gcc-\d|g\+\+-\d|cpp-\d|perl|python3|binutils)")
         shown = _run(
-            ["apt-cache", *arguments, "show", "--no-all-versions", *(n for n in names if not skipped.match(n))],
+            [
+                "apt-cache",
+                *arguments,
+                "show",
+                "--no-all-versions",
+                *(n for n in names if not skipped.match(n)),
+            ],
             "Debian's packages could not be listed",
         )
         packages = []
         for stanza in shown.strip().split("\n\n"):
-            fields = dict(re.findall(r"^(Package|Version|Filename|SHA256): (.*)$", stanza, re.MULTILINE))
+            fields = dict(
+                re.findall(r"^(Package|Version|Filename|SHA256): (.*)$", stanza, re.MULTILINE)
+            )
             packages.append(
                 {
                     "name": fields["Package"],
@@ -351,14 +444,22 @@ def update(version: str) -> None:
         archives.mkdir()
         for package, archive in zip(packages, _download(packages, archives, record), strict=True):
             _run(["dpkg-deb", "-x", str(archive), str(root)], "A package could not be unpacked")
-            tar = subprocess.run(["dpkg-deb", "--fsys-tarfile", str(archive)], capture_output=True, check=True).stdout
-            listing = subprocess.run(["tar", "-t"], input=tar, capture_output=True, check=True).stdout.decode()
+            tar = subprocess.run(
+                ["dpkg-deb", "--fsys-tarfile", str(archive)], capture_output=True, check=True
+            ).stdout
+            listing = subprocess.run(
+                ["tar", "-t"], input=tar, capture_output=True, check=True
+            ).stdout.decode()
             for name in listing.splitlines():
                 if not name.endswith("/"):
                     owners[os.path.normpath(name)] = package["name"]
-        build = next(package["version"] for package in packages if package["name"] == "bazel-bootstrap")
+        build = next(
+            package["version"] for package in packages if package["name"] == "bazel-bootstrap"
+        )
         if not build.startswith(version):
-            raise BootstrapError(f"Debian {_SUITE} now has Bazel {build}, but .bazelversion asks for {version}.")
+            raise BootstrapError(
+                f"Debian {_SUITE} now has Bazel {build}, but .bazelversion asks for {version}."
+            )
         needed = _needed_packages(root, owners)
         record["packages"] = [package for package in packages if package["name"] in needed]
         _RECORD.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
@@ -372,11 +473,13 @@ def _fail(message: str) -> NoReturn:
 
 def main() -> None:
     """Parses the command line and prints the path of the start script."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--update", action="store_true", help="record the packages that Debian has now")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--update", action="store_true", help="record the packages that Debian has now"
+    )
     arguments = parser.parse_args()
-    if sys.version_info < (3, 11):
-        _fail(f"python3 is {platform.python_version()}, and 3.11 or newer is needed.")
     try:
         if arguments.update:
             update((_TOOLS.parent / ".bazelversion").read_text(encoding="utf-8").strip())
