@@ -3,4 +3,4 @@
 from sofie.ir import dtype
 from sofie.ops import elementwise
 
-elementwise.binary("Div", "{0} / {1}", since=7, dtypes=dtype.NUMBERS)
+elementwise.binary("Div", "sofie::kernels::Divide({0}, {1})", since=7, dtypes=dtype.NUMBERS)
