@@ -7,6 +7,7 @@ load("//rules/private:backend_test.bzl", _backend_test = "backend_test")
 load("//rules/private:gpu_test.bzl", _gpu_suite = "gpu_suite", _gpu_test = "gpu_test")
 load("//rules/private:onnx_cc_library.bzl", _onnx_cc_library = "onnx_cc_library")
 load("//rules/private:onnx_model_info.bzl", _OnnxModelInfo = "OnnxModelInfo")
+load("//rules/private:onnx_model_test.bzl", _onnx_model_test = "onnx_model_test")
 load("//rules/private:pytest.bzl", _pytest_test = "pytest_test")
 
 backend_test = _backend_test
@@ -17,4 +18,5 @@ gpu_suite = _gpu_suite
 gpu_test = _gpu_test
 onnx_cc_library = _onnx_cc_library
 OnnxModelInfo = _OnnxModelInfo
+onnx_model_test = _onnx_model_test
 pytest_test = _pytest_test
