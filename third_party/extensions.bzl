@@ -9,6 +9,12 @@ _PYTHON_EXCLUDES = {
     "sympy": ["*/tests/*", "share/*"],
 }
 
+# Programs inside Python packages, as targets of the hub.
+_PROGRAMS = {
+    "clang_format": "site-packages/clang_format/data/bin/clang-format",
+    "ruff": "scripts/ruff",
+}
+
 def _third_party_impl(module_ctx):
     lock = json.decode(module_ctx.read(Label("//third_party:lock.json")))
 
@@ -26,10 +32,12 @@ def _third_party_impl(module_ctx):
             name = "pypi_" + name,
             exclude = _PYTHON_EXCLUDES.get(name, []),
             package = json.encode(package),
+            program = _PROGRAMS.get(name, ""),
         )
     python_hub(
         name = "pypi",
         packages = sorted(lock["python"]),
+        programs = sorted(_PROGRAMS),
     )
 
     archive(
@@ -42,7 +50,14 @@ def _third_party_impl(module_ctx):
         ["boost_headers"],
         strip_prefix = "boost_headers/",
         # What alpaka reads: 2 of its 150 MB.
-        include = ["include/boost/" + part for part in ("config.hpp", "config/*", "core/*", "predef.h", "predef/*", "version.hpp")],
+        include = [
+            "include/boost/config.hpp",
+            "include/boost/config/*",
+            "include/boost/core/*",
+            "include/boost/predef.h",
+            "include/boost/predef/*",
+            "include/boost/version.hpp",
+        ],
     )
     archive(
         "googletest",
@@ -65,13 +80,24 @@ def _third_party_impl(module_ctx):
             "nvidia_curand",
         ],
         strip_prefix = "nvidia/cu13/",
-        exclude = [".metadata/*", "lib/cmake/*", "lib/libcurand*", "lib/libcudart.so*", "lib/libnvvm*"],
+        # cuRAND's library is not used: alpaka's headers include its headers.
+        exclude = [
+            ".metadata/*",
+            "lib/cmake/*",
+            "lib/libcudart.so*",
+            "lib/libcurand*",
+            "lib/libnvvm*",
+        ],
     )
     archive(
         "cublas",
         ["nvidia_cublas"],
         strip_prefix = "nvidia/cu13/",
-        include = ["include/cublasLt.h", "include/cublas_api.h", "include/cublas_v2.h", "lib/libcublasLt.so.13"],
+        include = [
+            "include/cublasLt.h",
+            "include/cublas_api.h",
+            "lib/libcublasLt.so.13",
+        ],
     )
     archive(
         "cutlass",

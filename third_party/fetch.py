@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Fetches one package file, checks its SHA-256 and unpacks a part of it. Run by the repository rules.
+"""Fetches one package file, checks its SHA-256 and unpacks a part of it, for a repository rule.
 
-The file comes from the download folder in the user's cache, if an earlier build left it there, and else through
-`pip download`, so that pip's own configuration says where packages come from. Nothing of a package is run: a source
-distribution, for which pip would start its build script, meets a build backend that only repeats what the package
-says of itself.
+The file comes from the download folder in the user's cache, if an earlier build left it there, and
+else through `pip download`, so that pip's own configuration says where packages come from. Nothing
+of a package is run: a source distribution, for which pip would start its build script, meets a
+build backend that only repeats what the package says of itself.
 
 Only the standard library and pip are used.
 """
@@ -15,6 +15,7 @@ import contextlib
 import fnmatch
 import hashlib
 import os
+import pwd
 import py_compile
 import shutil
 import stat
@@ -28,20 +29,20 @@ from pathlib import Path, PurePosixPath
 from typing import IO, NoReturn
 
 # A build backend by setuptools' name, for pip to find in place of setuptools.
-_METADATA_ONLY_BACKEND = '''
+_METADATA_ONLY_BACKEND = """
 import os, re
 
 
 def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
     with open("PKG-INFO", encoding="utf-8") as file:
         text = file.read()
-    name, version = (re.search(f"^{key}: (.*)$", text, re.MULTILINE).group(1) for key in ("Name", "Version"))
+    name, version = (re.search(f"^{k}: (.*)$", text, re.M).group(1) for k in ("Name", "Version"))
     folder = f"{re.sub('[-_.]+', '_', name)}-{version}.dist-info"
     os.makedirs(os.path.join(metadata_directory, folder))
     with open(os.path.join(metadata_directory, folder, "METADATA"), "w", encoding="utf-8") as file:
         file.write(f"Metadata-Version: 2.1\\nName: {name}\\nVersion: {version}\\n")
     return folder
-'''
+"""
 
 
 class FetchError(Exception):
@@ -78,55 +79,90 @@ def pip_environment() -> Iterator[dict[str, str]]:
         backend.mkdir()
         (backend / "__init__.py").touch()
         (backend / "build_meta.py").write_text(_METADATA_ONLY_BACKEND, encoding="utf-8")
-        yield os.environ | {"PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1", "LC_ALL": "C.UTF-8"}
+        yield os.environ | {
+            "PYTHONPATH": folder,
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "LC_ALL": "C.UTF-8",
+        }
+
+
+def _cache_folder() -> Path:
+    """The user's cache folder; also right where HOME is unset or empty."""
+    cache = os.environ.get("XDG_CACHE_HOME") or ""
+    if os.path.isabs(cache):
+        return Path(cache)
+    return Path(os.environ.get("HOME") or pwd.getpwuid(os.getuid()).pw_dir) / ".cache"
 
 
 def _download_folder() -> Path | None:
     """Where downloads are kept between builds, or None where there is no place for them."""
-    cache = os.environ.get("XDG_CACHE_HOME") or ""
-    if not os.path.isabs(cache):
-        cache = os.path.expanduser("~/.cache")
-    folder = Path(cache, "sofie", "downloads")
     try:
+        folder = _cache_folder() / "sofie" / "downloads"
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
+    except (OSError, KeyError):
         return None
     return folder if os.access(folder, os.W_OK) else None
+
+
+_NO_NETWORK = ("NewConnectionError", "Max retries", "Connection refused", "Name or service")
+_NO_PACKAGE = ("No matching distribution", "Could not find a version")
 
 
 def _explain(requirement: str, file: str, output: str) -> str:
     """Says what a failed `pip download` means for the user."""
     if "No module named pip" in output:
-        return f"{sys.executable} has no pip, which fetches packages. Install it (on Debian: python3-pip)."
+        return f"{sys.executable} has no pip, which fetches packages. Install it (python3-pip)."
     if "DO NOT MATCH THE HASHES" in output:
         return (
-            f"the package index offers another {requirement} than the one recorded in third_party/lock.json. Use an "
-            "index that you trust; if the change is meant, record it with 'python3 third_party/update_lock.py'."
+            f"the package index offers another {requirement} than the one in "
+            "third_party/lock.json. Use an index that you trust; if the change is meant, record it "
+            "with 'python3 third_party/update_lock.py'."
         )
-    if any(sign in output for sign in ("No matching distribution", "Could not find a version")) and not any(
-        sign in output for sign in ("NewConnectionError", "Max retries", "Connection refused", "Name or service")
-    ):
-        return f"the package index that pip is set up to use does not have {file}. 'pip config list' shows its settings."
+    if any(s in output for s in _NO_PACKAGE) and not any(s in output for s in _NO_NETWORK):
+        return (
+            f"the package index that pip is set up to use does not have {file}. "
+            "'pip config list' shows its settings."
+        )
     return (
-        f"pip could not fetch {file}. Is the network reachable? Behind a proxy or a mirror set pip up for it "
-        "('pip config')."
+        f"pip could not fetch {file}. Is the network reachable? Behind a proxy or a mirror, set "
+        "pip up for it ('pip config')."
     )
 
 
 def _pip_download(requirement: str, file: str, digest: str, folder: Path) -> Path:
     requirements = folder / "requirements.txt"
     requirements.write_text(f"{requirement} --hash=sha256:{digest}\n", encoding="utf-8")
-    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check"]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--no-input",
+        "--disable-pip-version-check",
+    ]
     # pip's own cache would keep a second copy of what the download folder keeps.
-    command += ["--no-cache-dir", "--no-deps", "--require-hashes", f"--dest={folder}", *pip_selection(file)]
+    command += [
+        "--no-cache-dir",
+        "--no-deps",
+        "--require-hashes",
+        f"--dest={folder}",
+        *pip_selection(file),
+    ]
     with pip_environment() as environment:
         done = subprocess.run(
-            [*command, f"--requirement={requirements}"], capture_output=True, text=True, check=False, env=environment
+            [*command, f"--requirement={requirements}"],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=environment,
         )
     output = done.stdout + done.stderr
     fetched = folder / file
     if done.returncode or not fetched.exists():
-        raise FetchError(f"{_explain(requirement, file, output)}\npip said:\n{output.strip()[-3000:]}")
+        raise FetchError(
+            f"{_explain(requirement, file, output)}\npip said:\n{output.strip()[-3000:]}"
+        )
     if sha256(fetched) != digest:
         raise FetchError(f"{file} does not have the SHA-256 recorded in third_party/lock.json.")
     return fetched
@@ -163,7 +199,11 @@ def _members(archive: Path) -> Iterator[tuple[str, bool, IO[bytes]]]:
             for entry in wheel.infolist():
                 if not entry.is_dir():
                     with wheel.open(entry) as content:
-                        yield entry.filename, bool(entry.external_attr >> 16 & stat.S_IXUSR), content
+                        yield (
+                            entry.filename,
+                            bool(entry.external_attr >> 16 & stat.S_IXUSR),
+                            content,
+                        )
     else:
         with tarfile.open(archive) as source:
             for member in source:
@@ -172,10 +212,13 @@ def _members(archive: Path) -> Iterator[tuple[str, bool, IO[bytes]]]:
                     yield member.name, bool(member.mode & stat.S_IXUSR), content_or_none
 
 
-def unpack(archive: Path, folder: Path, strip_prefix: str, include: Sequence[str], exclude: Sequence[str]) -> int:
-    """Unpacks the files below `strip_prefix` that match a pattern of `include` and none of `exclude`.
+def unpack(
+    archive: Path, folder: Path, strip_prefix: str, include: Sequence[str], exclude: Sequence[str]
+) -> int:
+    """Unpacks what lies below `strip_prefix` and matches one of `include` and none of `exclude`.
 
-    Patterns hold for the path below the prefix; `*` matches slashes too. Returns the number of files.
+    Patterns hold for the path below the prefix; `*` matches slashes too. Returns the number of
+    files.
     """
     count = 0
     for name, executable, content in _members(archive):
@@ -209,7 +252,7 @@ def _install_wheel_data(folder: Path) -> None:
 
 
 def _compile_python(folder: Path) -> None:
-    """Compiles Python files once here, so that no sandboxed action has to; the same bytes in every folder."""
+    """Compiles Python files once, so that no sandboxed action has to; the same bytes everywhere."""
     compileall.compile_dir(
         folder,
         quiet=2,
@@ -225,20 +268,34 @@ def _fail(message: str) -> NoReturn:
 
 def main() -> None:
     """Parses the command line, fetches and unpacks."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--requirement", required=True, help="name==version")
     parser.add_argument("--file", required=True, help="name of the package's file")
     parser.add_argument("--sha256", required=True)
     parser.add_argument("--into", required=True, type=Path, help="folder to unpack into")
-    parser.add_argument("--strip-prefix", default="", help="unpack only what lies below this folder of the archive")
-    parser.add_argument("--include", action="append", help="pattern of files to unpack (all, if not given)")
-    parser.add_argument("--exclude", action="append", default=[], help="pattern of files to leave out")
-    parser.add_argument("--python", action="store_true", help="the files are a Python package to import")
+    parser.add_argument(
+        "--strip-prefix", default="", help="unpack only what lies below this folder of the archive"
+    )
+    parser.add_argument(
+        "--include", action="append", help="pattern of files to unpack (all, if not given)"
+    )
+    parser.add_argument(
+        "--exclude", action="append", default=[], help="pattern of files to leave out"
+    )
+    parser.add_argument(
+        "--python", action="store_true", help="the files are a Python package to import"
+    )
     arguments = parser.parse_args()
     try:
         with obtain(arguments.requirement, arguments.file, arguments.sha256) as archive:
             count = unpack(
-                archive, arguments.into, arguments.strip_prefix, arguments.include or ["*"], arguments.exclude
+                archive,
+                arguments.into,
+                arguments.strip_prefix,
+                arguments.include or ["*"],
+                arguments.exclude,
             )
         if not count:
             raise FetchError(f"{arguments.file} has no file that the rule asks for.")

@@ -1,4 +1,4 @@
-"""Repository rules for code that comes in packages, pinned by version and SHA-256 (see lock.json)."""
+"""Repository rules for code that comes in packages, pinned by version and SHA-256."""
 
 load(":python.bzl", "python_info")
 
@@ -24,7 +24,8 @@ def _fetch(ctx, python, requirement, file, sha256, into, arguments):
         timeout = _TIMEOUT_SECONDS,
     )
     if result.return_code:
-        fail("{} could not be fetched: {}".format(requirement, result.stderr.strip() or "it took too long."))
+        reason = result.stderr.strip() or "it took too long."
+        fail("{} could not be fetched: {}".format(requirement, reason))
 
 def _archive_package_impl(ctx):
     python = python_info(ctx, ctx.attr._python)
@@ -42,7 +43,7 @@ def _archive_package_impl(ctx):
             ["--include=" + pattern for pattern in ctx.attr.include] +
             ["--exclude=" + pattern for pattern in ctx.attr.exclude],
         )
-    ctx.file("BUILD.bazel", ctx.read(ctx.attr.build_file))
+    ctx.file("BUILD.bazel", ctx.read(ctx.attr.build_file), executable = False)
 
 archive_package = repository_rule(
     implementation = _archive_package_impl,
@@ -54,7 +55,7 @@ archive_package = repository_rule(
             mandatory = True,
             doc = "Entries of lock.json's archives, as JSON; they are unpacked into one tree.",
         ),
-        "strip_prefix": attr.string(doc = "Only what lies below this folder of the archives is unpacked."),
+        "strip_prefix": attr.string(doc = "Only what lies below this folder is unpacked."),
     },
     doc = "C++ or CUDA code out of one or more packages, as one tree.",
 )
@@ -66,23 +67,29 @@ package(default_visibility = ["//visibility:public"])
 
 py_library(
     name = "package",
-    srcs = glob(["site-packages/**/*.py"], allow_empty = True),
+    srcs = glob(
+        ["site-packages/**/*.py"],
+        allow_empty = True,
+    ),
     data = glob(
         ["site-packages/**"],
         allow_empty = True,
-        exclude = ["site-packages/**/*.py", "site-packages/**/* *"],
+        exclude = [
+            "site-packages/**/*.py",
+            # Bazel takes no such names in runfiles.
+            "site-packages/**/* *",
+        ],
     ),
     imports = ["site-packages"],
     deps = {deps},
 )
+"""
 
-# What the package installs as programs.
-filegroup(
-    name = "scripts",
-    srcs = glob(["scripts/**"], allow_empty = True),
+_PROGRAM_BUILD = """
+alias(
+    name = "program",
+    actual = "{program}",
 )
-
-exports_files(glob(["scripts/**"], allow_empty = True))
 """
 
 def _python_package_impl(ctx):
@@ -99,14 +106,17 @@ def _python_package_impl(ctx):
         "site-packages",
         ["--python"] + ["--exclude=" + pattern for pattern in ctx.attr.exclude],
     )
-    deps = ["@pypi//:" + name for name in package["requires"]]
-    ctx.file("BUILD.bazel", _PYTHON_BUILD.format(deps = repr(deps)))
+    build = _PYTHON_BUILD.format(deps = repr(["@pypi//:" + name for name in package["requires"]]))
+    if ctx.attr.program:
+        build += _PROGRAM_BUILD.format(program = ctx.attr.program)
+    ctx.file("BUILD.bazel", build, executable = False)
 
 python_package = repository_rule(
     implementation = _python_package_impl,
     attrs = _COMMON_ATTRS | {
         "exclude": attr.string_list(doc = "Patterns of files to leave out; * matches slashes too."),
-        "package": attr.string(mandatory = True, doc = "Entry of lock.json's Python packages, as JSON."),
+        "package": attr.string(mandatory = True, doc = "Entry in lock.json, as JSON."),
+        "program": attr.string(doc = "Path of a program in the package, to be run as it is."),
     },
     doc = "One Python package, for the machine's Python.",
 )
@@ -114,16 +124,23 @@ python_package = repository_rule(
 _ALIAS = """
 alias(
     name = "{name}",
-    actual = "@pypi_{name}//:package",
+    actual = "@pypi_{package}//:{target}",
 )
 """
 
 def _python_hub_impl(ctx):
-    aliases = [_ALIAS.format(name = name) for name in ctx.attr.packages]
-    ctx.file("BUILD.bazel", 'package(default_visibility = ["//visibility:public"])\n' + "".join(aliases))
+    build = 'package(default_visibility = ["//visibility:public"])\n'
+    for name in ctx.attr.packages:
+        build += _ALIAS.format(name = name, package = name, target = "package")
+    for name in ctx.attr.programs:
+        build += _ALIAS.format(name = name + "_program", package = name, target = "program")
+    ctx.file("BUILD.bazel", build, executable = False)
 
 python_hub = repository_rule(
     implementation = _python_hub_impl,
-    attrs = {"packages": attr.string_list(mandatory = True)},
+    attrs = {
+        "packages": attr.string_list(mandatory = True),
+        "programs": attr.string_list(doc = "Packages with a program, NAME_program in the hub."),
+    },
     doc = "One repository with a target for each Python package.",
 )

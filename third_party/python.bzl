@@ -1,4 +1,4 @@
-"""The machine's own Python: as interpreter of py_binary and py_test, and to run the repository rules."""
+"""The machine's own Python: interpreter of py_binary and py_test, and of the repository rules."""
 
 _MINORS = (11, 12, 13)
 
@@ -44,7 +44,8 @@ exports_files(["python.json"])
 
 def _local_python_impl(ctx):
     named = ctx.getenv("SOFIE_PYTHON")
-    candidates = [named] if named else ["python3"] + ["python3.{}".format(minor) for minor in reversed(_MINORS)]
+    versions = ["3.{}".format(minor) for minor in _MINORS]
+    candidates = [named] if named else ["python3"] + ["python" + version for version in versions]
     seen = []
     for candidate in candidates:
         program = candidate if candidate.startswith("/") else ctx.which(candidate)
@@ -61,18 +62,20 @@ def _local_python_impl(ctx):
         ctx.file("python.json", json.encode({
             "executable": executable,
             "tag": "cp" + major + minor,
-        }))
-        ctx.file("BUILD.bazel", _BUILD.format(executable = executable))
+        }), executable = False)
+        ctx.file("BUILD.bazel", _BUILD.format(executable = executable), executable = False)
         return
-    fail("No Python that this build can use: it needs CPython {} on the PATH, or SOFIE_PYTHON set to one (found: {}).".format(
-        " or ".join(["3.{}".format(minor) for minor in _MINORS]),
-        ", ".join(seen) or "none",
-    ))
+    fail(
+        "This build needs CPython {} on the PATH, or SOFIE_PYTHON set to the path of one (found: {}).".format(
+            " or ".join(versions),
+            ", ".join(seen) or "none",
+        ),
+    )
 
 local_python = repository_rule(
     implementation = _local_python_impl,
     configure = True,
-    doc = "Finds the machine's Python (SOFIE_PYTHON, else the first fitting one on the PATH) and declares its toolchain.",
+    doc = "Finds the machine's Python (SOFIE_PYTHON, else the first that fits on the PATH).",
 )
 
 def python_info(ctx, python):
@@ -83,6 +86,7 @@ def python_info(ctx, python):
       python: label of local_python's python.json.
 
     Returns:
-      A dict with the interpreter's path ("executable") and its tag in wheel names ("tag", such as "cp311").
+      A dict with the interpreter's path ("executable") and its tag in the names of wheels ("tag",
+      such as "cp311").
     """
     return json.decode(ctx.read(ctx.path(python)))

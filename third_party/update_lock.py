@@ -3,8 +3,9 @@
 
     python3 third_party/update_lock.py
 
-Reads requirements.txt (Python packages, with all that they need in turn) and archives.txt (packages taken for the C++
-or CUDA code inside). pip resolves for each Python below, whatever Python runs this program.
+Reads requirements.txt (Python packages, with all that they need in turn) and archives.txt (packages
+taken for the C++ or CUDA code inside). pip resolves for each Python below, whatever Python runs
+this program.
 """
 
 import json
@@ -25,7 +26,13 @@ _PYTHONS = ("3.11", "3.12", "3.13")
 # The C library must be as new as the newest of these: 2.34 (Debian 12, Ubuntu 22.04, RHEL 9).
 _GLIBC_MINORS = (34, 31, 28, 27, 26, 24, 17, 12, 5)
 _PLATFORMS = [f"manylinux_2_{minor}_x86_64" for minor in _GLIBC_MINORS]
-_PLATFORMS += ["manylinux2014_x86_64", "manylinux2010_x86_64", "manylinux1_x86_64", "linux_x86_64", "any"]
+_PLATFORMS += [
+    "manylinux2014_x86_64",
+    "manylinux2010_x86_64",
+    "manylinux1_x86_64",
+    "linux_x86_64",
+    "any",
+]
 
 # Archives of which only the source distribution holds what is wanted.
 _SOURCE_DISTRIBUTIONS = ("cluestering",)
@@ -36,7 +43,8 @@ def canonical(name: str) -> str:
     return re.sub(r"[-_.]+", "_", name).lower()
 
 
-def _lines(file: str) -> list[str]:
+def lines(file: str) -> list[str]:
+    """The requirements that one of the lists names."""
     text = (_FOLDER / file).read_text(encoding="utf-8")
     return [line for line in (line.split("#")[0].strip() for line in text.splitlines()) if line]
 
@@ -44,18 +52,36 @@ def _lines(file: str) -> list[str]:
 def _resolve(requirements: list[str], options: list[str]) -> list[dict[str, Any]]:
     """What pip would install for the requirements, from its report."""
     with tempfile.TemporaryDirectory() as folder, fetch.pip_environment() as environment:
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]
-        command += ["--dry-run", "--ignore-installed", f"--target={folder}/none", f"--report={folder}/report.json"]
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--no-input",
+            "--disable-pip-version-check",
+        ]
+        command += [
+            "--dry-run",
+            "--ignore-installed",
+            f"--target={folder}/none",
+            f"--report={folder}/report.json",
+        ]
         done = subprocess.run([*command, *options, *requirements], check=False, env=environment)
         if done.returncode:
             sys.exit(f"pip could not resolve {' '.join(requirements)}.")
-        installed: list[dict[str, Any]] = json.loads(Path(folder, "report.json").read_text(encoding="utf-8"))["install"]
+        installed: list[dict[str, Any]] = json.loads(
+            Path(folder, "report.json").read_text(encoding="utf-8")
+        )["install"]
         return installed
 
 
 def _file(entry: dict[str, Any]) -> dict[str, str]:
     download = entry["download_info"]
-    return {"name": download["url"].rsplit("/", 1)[1], "sha256": download["archive_info"]["hashes"]["sha256"]}
+    return {
+        "name": download["url"].rsplit("/", 1)[1],
+        "sha256": download["archive_info"]["hashes"]["sha256"],
+    }
 
 
 def _requires(entry: dict[str, Any], python: str) -> set[str]:
@@ -85,15 +111,22 @@ def _python_packages() -> dict[str, Any]:
         options = ["--only-binary=:all:", f"--python-version={python}", "--implementation=cp"]
         options += [f"--abi={abi}" for abi in (tag, "abi3", "none")]
         options += [f"--platform={platform}" for platform in _PLATFORMS]
-        for entry in _resolve(_lines("requirements.txt"), options):
+        for entry in _resolve(lines("requirements.txt"), options):
             name = canonical(entry["metadata"]["name"])
             version = entry["metadata"]["version"]
             package = packages.setdefault(
                 name,
-                {"requirement": f"{entry['metadata']['name']}=={version}", "requires": set(), "files": {}},
+                {
+                    "requirement": f"{entry['metadata']['name']}=={version}",
+                    "requires": set(),
+                    "files": {},
+                },
             )
             if package["requirement"].split("==")[1] != version:
-                sys.exit(f"{name} would differ between Pythons: give one version of it in requirements.txt.")
+                sys.exit(
+                    f"{name} would differ between Pythons: give one version of it in "
+                    "requirements.txt."
+                )
             package["requires"] |= _requires(entry, python)
             package["files"][tag] = _file(entry)
     for name, package in packages.items():
@@ -103,13 +136,19 @@ def _python_packages() -> dict[str, Any]:
 
 def _archives() -> dict[str, Any]:
     archives: dict[str, Any] = {}
-    for requirement in _lines("archives.txt"):
+    for requirement in lines("archives.txt"):
         name = canonical(requirement.split("==")[0])
         if name in _SOURCE_DISTRIBUTIONS:
             options = ["--no-build-isolation", "--use-pep517", "--no-binary=:all:"]
         else:
             # The Python in a file's name does not matter: no Python code of these packages is used.
-            options = ["--only-binary=:all:", "--python-version=3.11", "--implementation=cp", "--abi=cp311", "--abi=none"]
+            options = [
+                "--only-binary=:all:",
+                "--python-version=3.11",
+                "--implementation=cp",
+                "--abi=cp311",
+                "--abi=none",
+            ]
             options += [f"--platform={platform}" for platform in _PLATFORMS]
         [entry] = _resolve([requirement], ["--no-deps", *options])
         archives[name] = {"requirement": requirement, "file": _file(entry)}
