@@ -25,7 +25,7 @@ namespace sofie {
 
 struct SessionOptions {
   // File with the weights; "" for those embedded in the program.
-  std::string weights_file;
+  std::string weights_file = {};
   // The most bytes that the arena may have, 0 for no limit. Weights are not counted.
   size_t memory_limit = 0;
   // Sets of sizes whose plans are kept. At least 1.

@@ -6,9 +6,11 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <mutex>
+#include <system_error>
 #include <tuple>
 #include <vector>
 
@@ -79,16 +81,18 @@ Digest CheckHeader(const ModelInfo& info, std::span<const std::byte> blob,
 }
 
 std::vector<std::byte> ReadFile(const std::string& path, const ModelInfo& info) {
-  std::ifstream stream(path, std::ios::binary | std::ios::ate);
-  const std::streamoff end = stream ? static_cast<std::streamoff>(stream.tellg()) : -1;
+  std::error_code error;
+  const uintmax_t bytes = std::filesystem::file_size(path, error);  // an error for a directory
   std::vector<std::byte> data;
-  if (end >= 0) {
-    data.resize(static_cast<size_t>(end));
-    stream.seekg(0);
-    stream.read(reinterpret_cast<char*>(data.data()), end);
+  if (!error) {
+    data.resize(bytes);
+    errno = 0;
+    std::ifstream stream(path, std::ios::binary);
+    stream.read(reinterpret_cast<char*>(data.data()), static_cast<std::streamsize>(bytes));
+    if (!stream) error.assign(errno != 0 ? errno : EIO, std::generic_category());
   }
-  if (!stream) {
-    throw WeightsError("weights file '" + path + "' cannot be read (" + std::strerror(errno) +
+  if (error) {
+    throw WeightsError("weights file '" + path + "' cannot be read (" + error.message() +
                        "); SessionOptions::weights_file must name the *_weights.bin generated with "
                        "model '" +
                        info.name + "'");
