@@ -10,15 +10,11 @@ pooling, a 3×3 convolution of stride 2 with ReLU, two fully connected layers an
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 
 import numpy as np
 import onnx
-from absl import app, flags
 
 from models import graph_builder
-
-_OUTPUT = flags.DEFINE_string("output", None, "The ONNX file to write.", required=True)
 
 SEED = 32
 SIDE = 32
@@ -72,11 +68,5 @@ def make() -> onnx.ModelProto:
     return builder.model("A convolutional network on 32×32 images.")
 
 
-def main(argv: Sequence[str]) -> None:
-    if len(argv) > 1:
-        raise app.UsageError(f"Unexpected arguments: {' '.join(argv[1:])}.")
-    graph_builder.save(make(), _OUTPUT.value)
-
-
 if __name__ == "__main__":
-    app.run(main)
+    graph_builder.run(make)

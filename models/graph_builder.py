@@ -8,11 +8,13 @@ after its module (`edge_convs.0.convs.0.weight`).
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
 import onnx
+from absl import app, flags
 from onnx import helper, numpy_helper
 
 OPSET = 18
@@ -160,6 +162,14 @@ def module_path(module: str) -> str:
     return "/".join(parts)
 
 
-def save(model: onnx.ModelProto, path: str) -> None:
-    """Writes a model in the one byte order that a given model has."""
-    pathlib.Path(path).write_bytes(model.SerializeToString(deterministic=True))
+def run(make: Callable[[], onnx.ModelProto]) -> NoReturn:
+    """Runs the program that writes the model of `make` to its flag `--output`."""
+    output = flags.DEFINE_string("output", None, "The ONNX file to write.", required=True)
+
+    def main(argv: Sequence[str]) -> None:
+        if len(argv) > 1:
+            raise app.UsageError(f"Unexpected arguments: {' '.join(argv[1:])}.")
+        # Deterministic: a given model has one byte order.
+        pathlib.Path(output.value).write_bytes(make().SerializeToString(deterministic=True))
+
+    app.run(main)

@@ -9,15 +9,11 @@ softmax, all fp32. The weights are seeded, not trained.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
 
 import numpy as np
 import onnx
-from absl import app, flags
 
 from models import graph_builder
-
-_OUTPUT = flags.DEFINE_string("output", None, "The ONNX file to write.", required=True)
 
 SEED = 16
 WIDTHS = (16, 64, 32, 5)
@@ -44,11 +40,5 @@ def make() -> onnx.ModelProto:
     return builder.model("A multilayer perceptron, 16-64-32-5.")
 
 
-def main(argv: Sequence[str]) -> None:
-    if len(argv) > 1:
-        raise app.UsageError(f"Unexpected arguments: {' '.join(argv[1:])}.")
-    graph_builder.save(make(), _OUTPUT.value)
-
-
 if __name__ == "__main__":
-    app.run(main)
+    graph_builder.run(make)

@@ -32,15 +32,12 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 import onnx
-from absl import app, flags
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 from onnx.reference.op_run import OpRun
 
 from models import graph_builder
 from models.float64 import to_float64
-
-_OUTPUT = flags.DEFINE_string("output", None, "The ONNX file to write.", required=True)
 
 SEED = 20_190_226
 PF_FEATURES = 20
@@ -371,11 +368,5 @@ def make() -> onnx.ModelProto:
     return build(calibrated_parameters(SEED))
 
 
-def main(argv: Sequence[str]) -> None:
-    if len(argv) > 1:
-        raise app.UsageError(f"Unexpected arguments: {' '.join(argv[1:])}.")
-    graph_builder.save(make(), _OUTPUT.value)
-
-
 if __name__ == "__main__":
-    app.run(main)
+    graph_builder.run(make)

@@ -1,0 +1,260 @@
+"""Makes test inputs for an ONNX model and the outputs to expect, for tests in any language.
+
+A case gives every symbol of the model's inputs an extent; an unnamed dimension is called
+`input:axis` (`x:0=3`). Inputs are drawn from a seeded generator (see `random_inputs`). Expected
+outputs come from ONNX Runtime on the CPU, or, where that refuses the model or the sizes, from
+ONNX's reference evaluator; never from anything else.
+
+For a model that selects (TopK), some rows may hang on a near tie: `models.near_ties` finds them in
+float64. Seeds are tried in turn, from a given one on, until at most 5 % of the rows are of that kind.
+
+One case is one file in NumPy's `.npz` format: a ZIP archive whose members are stored without
+compression, each an array in C order named as here with `.npy` after it. Inputs and outputs are
+numbered in the order of the graph, since tensor names may hold any character:
+
+    input_0, input_1, …        the inputs
+    output_0, output_1, …      the expected outputs
+    loose_rows_0, …            int64[any]: rows (axis 0) of that output with a near tie, ascending
+    tolerances                 float64[number of outputs, 2]: largest relative error ‖out−ref‖/‖ref‖
+                               of a row of that output, of an ordinary row and of a loose one
+    manifest                   uint8[length]: a JSON object in UTF-8 with the keys `case` (symbol to
+                               extent), `inputs` and `outputs` (names in order), `types` (ONNX
+                               element types of both, in the same order), `oracle` and `seed`
+
+Element types that NumPy lacks (bfloat16, the 8-bit floats) are stored as unsigned integers of the
+same width; `types` names them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pathlib
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import onnx
+import onnxruntime  # type: ignore[import-untyped]
+from absl import logging
+from onnx import helper
+from onnx.reference import ReferenceEvaluator
+from onnxruntime.capi import (  # type: ignore[import-untyped]
+    onnxruntime_pybind11_state as ort_errors,
+)
+
+from models import near_ties
+from models.near_ties import AnyArray
+
+LARGEST_LOOSE_FRACTION = 0.05
+LOOSE_TOLERANCE = 1e-2
+_SEEDS_TO_TRY = 20
+# Largest relative error of an ordinary row, by element type; integers and booleans are exact.
+_TOLERANCES = {
+    onnx.TensorProto.DOUBLE: 1e-9,
+    onnx.TensorProto.FLOAT: 2e-5,
+    onnx.TensorProto.FLOAT16: 2e-3,
+    onnx.TensorProto.BFLOAT16: 1.6e-2,
+}
+_ORT_REFUSALS = (
+    ort_errors.Fail,
+    ort_errors.InvalidArgument,
+    ort_errors.InvalidGraph,
+    ort_errors.NotImplemented,
+    ort_errors.RuntimeException,
+    # What its Python interface cannot turn into a NumPy array, such as bfloat16.
+    RuntimeError,
+)
+_NUMPY_KINDS = "biufc"
+
+
+class CaseError(ValueError):
+    """A case that does not fit its model."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Reference:
+    """One case: what goes in and what must come out. Arrays are in the order of the graph."""
+
+    case: Mapping[str, int]
+    inputs: Mapping[str, AnyArray]
+    outputs: Mapping[str, AnyArray]
+    types: Sequence[str]
+    loose_rows: Sequence[AnyArray]
+    tolerances: Sequence[tuple[float, float]]
+    oracle: str
+    seed: int
+
+
+def parse_case(text: str) -> dict[str, int]:
+    """Reads `N=1,n_pf=100`.
+
+    Raises:
+      CaseError: an entry is not a name, an equals sign and a number that is not negative.
+    """
+    case: dict[str, int] = {}
+    for entry in filter(None, text.split(",")):
+        name, equals, value = entry.rpartition("=")
+        if not equals or not name or not value.isdecimal():
+            raise CaseError(f"Case '{text}': '{entry}' is not of the form symbol=extent.")
+        case[name] = int(value)
+    return case
+
+
+def input_shapes(model: onnx.ModelProto, case: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
+    """Returns the shape of each graph input at the sizes of `case`.
+
+    Raises:
+      CaseError: the case leaves a symbol open or names one that the model does not have.
+    """
+    shapes = {}
+    known: set[str] = set()
+    for value in graph_inputs(model):
+        shape = []
+        for axis, dimension in enumerate(value.type.tensor_type.shape.dim):
+            if dimension.HasField("dim_value"):
+                shape.append(dimension.dim_value)
+                continue
+            symbol = dimension.dim_param or f"{value.name}:{axis}"
+            known.add(symbol)
+            if symbol not in case:
+                raise CaseError(f"The case gives no extent for '{symbol}' of '{value.name}'.")
+            shape.append(case[symbol])
+        shapes[value.name] = tuple(shape)
+    if unknown := sorted(set(case) - known):
+        raise CaseError(
+            f"The model has no symbol {', '.join(unknown)}; it has {', '.join(sorted(known))}."
+        )
+    return shapes
+
+
+def graph_inputs(model: onnx.ModelProto) -> list[onnx.ValueInfoProto]:
+    """The inputs that a caller has to give: those without an initializer."""
+    initialized = {tensor.name for tensor in model.graph.initializer}
+    return [value for value in model.graph.input if value.name not in initialized]
+
+
+def random_inputs(
+    model: onnx.ModelProto, shapes: Mapping[str, tuple[int, ...]], seed: int
+) -> dict[str, AnyArray]:
+    """Draws inputs that look like data.
+
+    Floats are standard normal, integers from 0 to 3, booleans even. Two kinds of inputs are known
+    by the end of their names: `points` are coordinates with a spread of 0.3, and a `mask` is 1
+    along its last axis, in every second row with up to a quarter of zeros at the end.
+    """
+    random = np.random.default_rng(seed)
+    inputs: dict[str, AnyArray] = {}
+    for value in graph_inputs(model):
+        dtype = helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
+        shape = shapes[value.name]
+        array: AnyArray
+        if dtype == np.bool_:
+            array = random.integers(0, 2, shape)
+        elif np.issubdtype(dtype, np.integer):
+            array = random.integers(0, 4, shape)
+        elif value.name.endswith("mask"):
+            array = _mask(random, shape)
+        else:
+            spread = 0.3 if value.name.endswith("points") else 1.0
+            array = spread * random.standard_normal(shape)
+        inputs[value.name] = array.astype(dtype)
+    return inputs
+
+
+def _mask(random: np.random.Generator, shape: tuple[int, ...]) -> AnyArray:
+    mask = np.ones(shape)
+    for row in range(1, shape[0], 2):
+        padding = int(random.integers(0, shape[-1] // 4 + 1))
+        mask[row, ..., shape[-1] - padding :] = 0
+    return mask
+
+
+def expected_outputs(
+    model: onnx.ModelProto, inputs: Mapping[str, AnyArray]
+) -> tuple[list[AnyArray], str]:
+    """Returns the outputs for these inputs and the name of the program that computed them."""
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    # One thread, so that the order of every sum is the same wherever this runs.
+    options.intra_op_num_threads = 1
+    options.log_severity_level = 4
+    try:
+        session = onnxruntime.InferenceSession(
+            model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+        )
+        outputs = session.run(None, dict(inputs))
+        return [np.asarray(output) for output in outputs], "ONNX Runtime"
+    except _ORT_REFUSALS as error:
+        logging.info("ONNX Runtime refuses, ONNX's reference evaluator is used: %s", error)
+    outputs = ReferenceEvaluator(model).run(None, dict(inputs))
+    return [np.asarray(output) for output in outputs], "ONNX reference evaluator"
+
+
+def make_reference(model: onnx.ModelProto, case: Mapping[str, int], seed: int = 1) -> Reference:
+    """Draws inputs and computes what to expect.
+
+    Raises:
+      CaseError: the case does not fit the model, or no seed within reach has few enough loose rows.
+    """
+    shapes = input_shapes(model, case)
+    for attempt in range(seed, seed + _SEEDS_TO_TRY):
+        inputs = random_inputs(model, shapes, attempt)
+        outputs, oracle = expected_outputs(model, inputs)
+        loose = [np.zeros(0, np.int64) for _ in outputs]
+        if near_ties.has_choices(model):
+            loose = near_ties.loose_rows(model, inputs, outputs)
+        if all(
+            len(rows) <= LARGEST_LOOSE_FRACTION * len(output)
+            for rows, output in zip(loose, outputs, strict=True)
+            if output.ndim
+        ):
+            break
+        logging.info("Seed %d has too many rows with near ties.", attempt)
+    else:
+        raise CaseError(
+            f"No seed from {seed} to {attempt} has near ties in at most "
+            f"{LARGEST_LOOSE_FRACTION:.0%} of the rows; give another seed or case."
+        )
+    types = [
+        value.type.tensor_type.elem_type for value in (*graph_inputs(model), *model.graph.output)
+    ]
+    tolerances = [_TOLERANCES.get(kind, 0.0) for kind in types[len(inputs) :]]
+    return Reference(
+        case=dict(case),
+        inputs=inputs,
+        outputs={
+            value.name: output for value, output in zip(model.graph.output, outputs, strict=True)
+        },
+        types=[onnx.TensorProto.DataType.Name(kind) for kind in types],
+        loose_rows=loose,
+        tolerances=[(value, max(value, LOOSE_TOLERANCE)) for value in tolerances],
+        oracle=oracle,
+        seed=attempt,
+    )
+
+
+def write(reference: Reference, path: pathlib.Path) -> None:
+    """Writes one case as described at the top of this file."""
+    manifest = {
+        "case": dict(reference.case),
+        "inputs": list(reference.inputs),
+        "outputs": list(reference.outputs),
+        "types": list(reference.types),
+        "oracle": reference.oracle,
+        "seed": reference.seed,
+    }
+    arrays: dict[str, AnyArray] = {}
+    for kind, values in (("input", reference.inputs), ("output", reference.outputs)):
+        arrays |= {f"{kind}_{i}": _storable(array) for i, array in enumerate(values.values())}
+    arrays |= {f"loose_rows_{i}": rows for i, rows in enumerate(reference.loose_rows)}
+    arrays["tolerances"] = np.asarray(reference.tolerances, np.float64).reshape(-1, 2)
+    arrays["manifest"] = np.frombuffer(json.dumps(manifest, ensure_ascii=False).encode(), np.uint8)
+    with path.open("wb") as file:
+        np.savez(file, allow_pickle=False, **arrays)
+
+
+def _storable(array: AnyArray) -> AnyArray:
+    array = np.ascontiguousarray(array).reshape(array.shape)
+    if array.dtype.kind in _NUMPY_KINDS and array.dtype.isbuiltin == 1:
+        return array
+    return array.view(np.dtype(f"u{array.dtype.itemsize}"))
