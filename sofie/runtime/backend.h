@@ -127,10 +127,12 @@ class GraphRecorder {
   virtual void Launch(LaunchGraph& graph) = 0;
 };
 
-// Times the steps of one run at a time. Begin(), then the run with this as its hook, then End().
+// Times the steps of one run at a time: Begin(), the launches with this as the context's hook,
+// End(). Where these were captured, a launch of the graph is a run, timed without the host's share.
+// Steps come in the same order at all sizes, so one timer serves many graphs.
 class StepTimer : public StepHook {
  public:
-  virtual void Begin() = 0;
+  virtual void Begin(LaunchContext& context) = 0;
   virtual void End() = 0;
   // Waits for the run to finish and writes the microseconds of every step, negative where the step
   // did not run; returns the microseconds of the whole run.
@@ -171,7 +173,6 @@ class BackendRuntime {
   // Captures and replays launches; null if the backend can't.
   virtual GraphRecorder* graphs() = 0;
 
-  // Times runs in the caller-visible queue.
   virtual std::unique_ptr<StepTimer> NewStepTimer(int steps) = 0;
 };
 

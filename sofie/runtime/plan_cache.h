@@ -23,6 +23,7 @@ struct Plan {
   ArenaLayout layout;  // of all buffers that lie in the arena
   bool wide = false;   // see LaunchContext::wide
   std::unique_ptr<LaunchGraph> graph;
+  std::unique_ptr<LaunchGraph> profiled_graph;  // the same with the profiler's timer
 };
 
 // The `capacity` plans used last. Looking one up allocates nothing.

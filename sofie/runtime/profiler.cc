@@ -107,13 +107,7 @@ Profiler::Profiler(const ModelInfo& info, std::unique_ptr<StepTimer> timer)
   symbols_.reserve(info.symbols.size());
 }
 
-StepHook* Profiler::Begin() {
-  timer_->Begin();
-  return timer_.get();
-}
-
-void Profiler::End(std::span<const int64_t> symbols) {
-  timer_->End();
+void Profiler::Collect(std::span<const int64_t> symbols) {
   const double total = timer_->Collect(microseconds_);
   if (profile_.run_microseconds.count() == 0) {
     symbols_.assign(symbols.begin(), symbols.end());

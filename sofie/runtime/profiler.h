@@ -63,10 +63,10 @@ class Profiler {
  public:
   Profiler(const ModelInfo& info, std::unique_ptr<StepTimer> timer);
 
-  // Before a run: the hook to set.
-  StepHook* Begin();
-  // After it: waits for its end and takes its times.
-  void End(std::span<const int64_t> symbols);
+  // What to time a run with.
+  StepTimer& timer() { return *timer_; }
+  // After the run: waits for its end and takes its times.
+  void Collect(std::span<const int64_t> symbols);
 
   const Profile& profile();
 

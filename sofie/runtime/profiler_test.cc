@@ -17,7 +17,7 @@ namespace {
 class FakeTimer final : public StepTimer {
  public:
   explicit FakeTimer(double* scale) : scale_(scale) {}
-  void Begin() override { came_.clear(); }
+  void Begin(LaunchContext&) override { came_.clear(); }
   void OnStep(int index) override { came_.push_back(index); }
   void End() override {}
   double Collect(std::span<double> step_microseconds) override {
@@ -39,9 +39,11 @@ class ProfilerTest : public testing::Test {
  protected:
   void Run(double scale, std::vector<int> steps, std::vector<int64_t> symbols = {1, 2}) {
     scale_ = scale;
-    StepHook* hook = profiler_.Begin();
-    for (int step : steps) hook->OnStep(step);
-    profiler_.End(symbols);
+    LaunchContext context({}, nullptr);
+    profiler_.timer().Begin(context);
+    for (int step : steps) profiler_.timer().OnStep(step);
+    profiler_.timer().End();
+    profiler_.Collect(symbols);
   }
 
   double scale_ = 1;

@@ -119,7 +119,7 @@ void SessionCore::Run(std::span<const TensorView> inputs,
     SetArenaBuffers(plan);
     for (size_t i = 0; i < inputs.size(); ++i) buffers_[i] = const_cast<void*>(inputs[i].data);
     for (size_t i = 0; i < outputs.size(); ++i) buffers_[inputs.size() + i] = outputs[i].data;
-    CallEnqueue(runtime_->context(), plan, profiling_);
+    RunDirectly(plan);
     return;
   }
   ExecuteStaged(plan, inputs);
@@ -144,7 +144,7 @@ std::span<const TensorView> SessionCore::Run(std::span<const TensorView> inputs)
   } else {
     SetArenaBuffers(plan);
     for (size_t i = 0; i < inputs.size(); ++i) buffers_[i] = const_cast<void*>(inputs[i].data);
-    CallEnqueue(runtime_->context(), plan, profiling_);
+    RunDirectly(plan);
   }
   int64_t staging_offset = 0;
   for (size_t i = 0; i < outputs_.size(); ++i) {
@@ -184,7 +184,7 @@ void SessionCore::Enqueue(std::span<const TensorView> inputs,
     take("output", info_.outputs[i], outputs[i].memory);
     buffers_[inputs.size() + i] = outputs[i].data;
   }
-  CallEnqueue(runtime_->context(), plan, profiling_);
+  RunDirectly(plan);
 }
 
 void SessionCore::Reserve(std::span<const int64_t> symbols) {
@@ -212,6 +212,7 @@ void SessionCore::Prepare(std::span<const int64_t> symbols) {
 void SessionCore::SetProfiling(bool on) {
   if (on && !profiling_) {
     ActiveDevice active(*runtime_);
+    for (Plan& plan : plans_.plans()) plan.profiled_graph.reset();  // they hold the old timer
     profiler_ = std::make_unique<Profiler>(
         info_, runtime_->NewStepTimer(static_cast<int>(info_.steps.size())));
   }
@@ -294,7 +295,7 @@ Plan& SessionCore::PlanFor(std::span<const int64_t> symbols, bool with_graph) {
   if (Plan* plan = plans_.Find(symbols)) {
     EnsureArena(*plan);  // grows only if an earlier growth failed
     if (capture && plan->graph == nullptr) {
-      Capture(*plan);
+      plan->graph = Capture(*plan, nullptr);
       EnsureHostStaging(*plan);
     }
     return *plan;
@@ -303,7 +304,7 @@ Plan& SessionCore::PlanFor(std::span<const int64_t> symbols, bool with_graph) {
   FitIntoReservation(plan);
   EnsureArena(plan);
   if (capture) {
-    Capture(plan);
+    plan.graph = Capture(plan, nullptr);
     EnsureHostStaging(plan);  // whichever memory this run uses, the next may use the other
   }
   return plans_.Insert(std::move(plan));
@@ -382,6 +383,7 @@ void SessionCore::EnsureArena(const Plan& plan) {
   for (Plan& other : plans_.plans()) {
     if (other.graph != nullptr) captured.push_back(&other);
     other.graph.reset();
+    other.profiled_graph.reset();
   }
   arena_.reset();
   arena_ = runtime_->AllocateDevice(wanted, "the arena");
@@ -390,7 +392,7 @@ void SessionCore::EnsureArena(const Plan& plan) {
     runtime_->graphs()->context().set_workspace(arena_->data(), workspace);
   }
   // Now rather than when they run next: a run at known sizes must not allocate.
-  for (Plan* other : captured) Capture(*other);
+  for (Plan* other : captured) other->graph = Capture(*other, nullptr);
 }
 
 void SessionCore::EnsureHostStaging(const Plan& plan) {
@@ -404,23 +406,24 @@ void SessionCore::EnsureHostStaging(const Plan& plan) {
   host_staging_ = runtime_->AllocateHost(static_cast<size_t>(wanted), "host outputs");
 }
 
-void SessionCore::Capture(Plan& plan) {
+std::unique_ptr<LaunchGraph> SessionCore::Capture(const Plan& plan, StepTimer* timer) {
   GraphRecorder& recorder = *runtime_->graphs();
   SetArenaBuffers(plan);
   recorder.Begin();
   try {
-    CallEnqueue(recorder.context(), plan, /*profiled=*/false);
-    plan.graph = recorder.End();
+    CallEnqueue(recorder.context(), plan, timer);
+    return recorder.End();
   } catch (...) {
     recorder.Abort();
     throw;
   }
 }
 
-void SessionCore::CallEnqueue(LaunchContext& context, const Plan& plan, bool profiled) {
+void SessionCore::CallEnqueue(LaunchContext& context, const Plan& plan, StepTimer* timer) {
   context.ResetStep();
   context.set_wide(plan.wide);
-  ScopedHook hook(context, profiled ? profiler_->Begin() : nullptr);
+  if (timer != nullptr) timer->Begin(context);
+  ScopedHook hook(context, timer);
   try {
     program_.enqueue(context, plan.symbols.data(), buffers_.data(), weights_->data());
   } catch (const std::exception& error) {
@@ -439,7 +442,12 @@ void SessionCore::CallEnqueue(LaunchContext& context, const Plan& plan, bool pro
     }
     throw DeviceError(message + error.what());
   }
-  if (profiled) profiler_->End(plan.symbols);
+  if (timer != nullptr) timer->End();
+}
+
+void SessionCore::RunDirectly(const Plan& plan) {
+  CallEnqueue(runtime_->context(), plan, profiling_ ? &profiler_->timer() : nullptr);
+  if (profiling_) profiler_->Collect(plan.symbols);
 }
 
 void SessionCore::ExecuteStaged(Plan& plan, std::span<const TensorView> inputs) {
@@ -448,11 +456,18 @@ void SessionCore::ExecuteStaged(Plan& plan, std::span<const TensorView> inputs) 
         ArenaAddress(plan, i), inputs[i].data, BytesOf(inputs[i].dtype, inputs[i].shape),
         inputs[i].memory == Memory::kHost ? CopyKind::kHostToDevice : CopyKind::kDeviceToDevice);
   }
-  if (profiling_ || plan.graph == nullptr) {
+  GraphRecorder* recorder = runtime_->graphs();
+  if (recorder == nullptr) {
     SetArenaBuffers(plan);
-    CallEnqueue(runtime_->context(), plan, profiling_);
+    RunDirectly(plan);
+  } else if (!profiling_) {
+    recorder->Launch(*plan.graph);
   } else {
-    runtime_->graphs()->Launch(*plan.graph);
+    if (plan.profiled_graph == nullptr) {
+      plan.profiled_graph = Capture(plan, &profiler_->timer());
+    }
+    recorder->Launch(*plan.profiled_graph);
+    profiler_->Collect(plan.symbols);
   }
 }
 

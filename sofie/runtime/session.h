@@ -81,8 +81,8 @@ class SessionCore {
   const ModelInfo& info() const { return info_; }
   const Device& device() const { return device_; }
 
-  // While on, every run is timed step by step, one launch at a time instead of as a graph, and
-  // waits for its end. Switching on starts a new profile; switching off keeps it.
+  // While on, every run is timed step by step, which makes it longer, and waits for its end.
+  // Switching on starts a new profile; switching off keeps it.
   void SetProfiling(bool on);
   // Empty if profiling was never on. Holds until the next call of this session.
   const Profile& profile();
@@ -112,12 +112,14 @@ class SessionCore {
   void FitIntoReservation(Plan& plan) const;
   void EnsureArena(const Plan& plan);
   void EnsureHostStaging(const Plan& plan);
-  void Capture(Plan& plan);
+  std::unique_ptr<LaunchGraph> Capture(const Plan& plan, StepTimer* timer);
   // Points buffers_ into the arena.
   void SetArenaBuffers(const Plan& plan);
   std::byte* ArenaAddress(const Plan& plan, size_t buffer) const;
   // Calls the generated code with buffers_ and names the step that failed.
-  void CallEnqueue(LaunchContext& context, const Plan& plan, bool profiled);
+  void CallEnqueue(LaunchContext& context, const Plan& plan, StepTimer* timer);
+  // The same in the caller-visible queue, profiled if that is on.
+  void RunDirectly(const Plan& plan);
   // Copies the inputs into the arena and runs on it.
   void ExecuteStaged(Plan& plan, std::span<const TensorView> inputs);
 
@@ -130,8 +132,8 @@ class SessionCore {
   std::unique_ptr<DeviceMemory> arena_;         // workspace, then buffers
   std::unique_ptr<DeviceMemory> host_staging_;  // outputs one after another
   std::vector<Reservation> reservations_;
-  PlanCache plans_;
   std::unique_ptr<Profiler> profiler_;
+  PlanCache plans_;
   bool profiling_ = false;
   // Scratch of one run, sized once.
   std::vector<int64_t> symbols_;

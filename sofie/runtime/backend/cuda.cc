@@ -124,7 +124,9 @@ class CudaEvent {
   CudaEvent(const CudaEvent&) = delete;
   CudaEvent& operator=(const CudaEvent&) = delete;
 
-  void Record(cudaStream_t stream) { Check(cudaEventRecord(event_, stream), "cudaEventRecord"); }
+  void Record(cudaStream_t stream, unsigned flags) {
+    Check(cudaEventRecordWithFlags(event_, stream, flags), "cudaEventRecordWithFlags");
+  }
   void Wait() { Check(cudaEventSynchronize(event_), "cudaEventSynchronize"); }
   double MicrosecondsUntil(const CudaEvent& later) const {
     float milliseconds = 0;
@@ -138,17 +140,24 @@ class CudaEvent {
 
 class CudaStepTimer final : public StepTimer {
  public:
-  CudaStepTimer(cudaStream_t stream, int steps)
-      : stream_(stream), events_(static_cast<size_t>(steps) + 1) {
+  explicit CudaStepTimer(int steps) : events_(static_cast<size_t>(steps) + 1) {
     steps_.reserve(static_cast<size_t>(steps));
   }
 
-  void Begin() override { steps_.clear(); }
+  void Begin(LaunchContext& context) override {
+    steps_.clear();
+    stream_ = static_cast<cudaStream_t>(context.queue());
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    Check(cudaStreamIsCapturing(stream_, &status), "cudaStreamIsCapturing");
+    // External: a node of the graph, so that every launch of it records the event.
+    record_flags_ =
+        status == cudaStreamCaptureStatusNone ? cudaEventRecordDefault : cudaEventRecordExternal;
+  }
   void OnStep(int index) override {
-    Event(steps_.size()).Record(stream_);
+    Event(steps_.size()).Record(stream_, record_flags_);
     steps_.push_back(index);
   }
-  void End() override { Event(steps_.size()).Record(stream_); }
+  void End() override { Event(steps_.size()).Record(stream_, record_flags_); }
   double Collect(std::span<double> step_microseconds) override {
     Event(steps_.size()).Wait();
     std::fill(step_microseconds.begin(), step_microseconds.end(), -1.0);
@@ -165,9 +174,10 @@ class CudaStepTimer final : public StepTimer {
     return events_[index];
   }
 
-  cudaStream_t stream_;
   std::vector<CudaEvent> events_;  // at the start of each step that came, then at the end
   std::vector<int> steps_;         // that came, in order
+  cudaStream_t stream_ = nullptr;
+  unsigned record_flags_ = cudaEventRecordDefault;
 };
 
 class CudaGraph final : public LaunchGraph {
@@ -316,7 +326,7 @@ class CudaRuntime final : public BackendRuntime {
   }
   GraphRecorder* graphs() override { return &recorder_; }
   std::unique_ptr<StepTimer> NewStepTimer(int steps) override {
-    return std::make_unique<CudaStepTimer>(stream_, steps);
+    return std::make_unique<CudaStepTimer>(steps);
   }
 
  private:

@@ -30,7 +30,7 @@ class HostStepTimer final : public StepTimer {
  public:
   explicit HostStepTimer(int steps) { marks_.reserve(static_cast<size_t>(steps) + 1); }
 
-  void Begin() override {
+  void Begin(LaunchContext&) override {
     marks_.clear();
     begin_ = Clock::now();
   }
