@@ -28,7 +28,7 @@ def _arguments_impl(_target, ctx):
         for target in getattr(attributes, name, [])
     ]
     return [_ArgumentsInfo(arguments = [
-        ctx.expand_location(argument, labels)
+        ctx.expand_make_variables("args", ctx.expand_location(argument, labels), {})
         for argument in getattr(attributes, "args", [])
     ])]
 

@@ -1,0 +1,14 @@
+// Calls a cuda_library through C++: its objects link, register themselves and run.
+#include "gtest/gtest.h"
+#include "tests/rules/testdata/kernels.h"
+
+namespace sofie::rules_test {
+namespace {
+
+TEST(CudaLibrary, KernelsOfEverySourceRun) {
+  EXPECT_EQ(AddOne(40), 41);
+  EXPECT_EQ(AddTwo(40), 42);
+}
+
+}  // namespace
+}  // namespace sofie::rules_test
