@@ -1,0 +1,1 @@
+"""Example programs and the data they read."""
