@@ -45,12 +45,16 @@ struct GemmArgs {
 // What the launcher calls: a Blas with products of both precisions.
 class GemmBlas : public Blas {
  public:
-  // Puts the product into the context's queue. Returns the part of the epilogue that is left to
-  // the caller: cuBLASLt has no exact Gelu, and in double precision no epilogue at all.
+  // What is left to the caller: cuBLASLt has no exact Gelu, in double precision no epilogue at all,
+  // and takes no product over nothing.
   struct Rest {
-    bool bias = false;
-    Epilogue epilogue = Epilogue::kNone;
+    bool scale = false;                   // multiply D by beta; set it to 0, unread, if beta is 0
+    bool bias = false;                    // then add the bias
+    Epilogue epilogue = Epilogue::kNone;  // then apply this
+
+    bool any() const { return scale || bias || epilogue != Epilogue::kNone; }
   };
+  // Puts the product into the context's queue.
   virtual Rest Gemm(LaunchContext& context, const GemmArgs<float>& args) = 0;
   virtual Rest Gemm(LaunchContext& context, const GemmArgs<double>& args) = 0;
 };

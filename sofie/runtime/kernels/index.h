@@ -2,6 +2,7 @@
 #ifndef SOFIE_RUNTIME_KERNELS_INDEX_H_
 #define SOFIE_RUNTIME_KERNELS_INDEX_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -31,15 +32,15 @@ int64_t Elements(const std::array<int64_t, R>& extents) {
 // indices there are fewer than 2^31 points and the divisions are precomputed.
 template <class I, size_t R>
 class IndexSpace {
+  static constexpr bool kFast = sizeof(I) == sizeof(uint32_t);
+  using Divisor = std::conditional_t<kFast, FastDiv, I>;
+
  public:
   explicit IndexSpace(const std::array<int64_t, R>& extents) {
-    for (size_t axis = 0; axis < R; ++axis) {
-      if constexpr (kFast) {
-        divisor_[axis] = FastDiv(static_cast<uint32_t>(extents[axis] == 0 ? 1 : extents[axis]));
-      } else {
-        divisor_[axis] = extents[axis];
-      }
-    }
+    std::transform(extents.begin(), extents.end(), divisor_, [](int64_t extent) {
+      // An empty axis has no points: nobody will ask for one.
+      return Divisor(static_cast<std::conditional_t<kFast, uint32_t, I>>(extent == 0 ? 1 : extent));
+    });
   }
 
   ALPAKA_FN_HOST_ACC Indices<I, R> At(I linear) const {
@@ -67,8 +68,7 @@ class IndexSpace {
   }
 
  private:
-  static constexpr bool kFast = sizeof(I) == sizeof(uint32_t);
-  std::conditional_t<kFast, FastDiv, I> divisor_[R == 0 ? 1 : R] = {};
+  Divisor divisor_[R == 0 ? 1 : R] = {};
 };
 
 // The CPU's way: indices that step forward without division.

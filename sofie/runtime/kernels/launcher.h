@@ -105,11 +105,15 @@ class Launcher {
     GemmBlas& blas = static_cast<GemmBlas&>(*context_.blas());
     [[maybe_unused]] const GemmBlas::Rest rest = blas.Gemm(context_, args);
 #if defined(__CUDACC__)
-    if (rest.bias || rest.epilogue != Epilogue::kNone) {
+    if (rest.any()) {
       const T* const bias = rest.bias ? args.bias : nullptr;
       Pointwise(std::array<int64_t, 3>{args.batch, args.m, args.n}, [&]<class I>() {
-        return BiasActivation<T, I>{args.d, bias, static_cast<I>(args.stride_d),
-                                    static_cast<I>(args.ldd), rest.epilogue};
+        return BiasActivation<T, I>{args.d,
+                                    bias,
+                                    static_cast<I>(args.stride_d),
+                                    static_cast<I>(args.ldd),
+                                    rest.scale ? args.beta : T{1},
+                                    rest.epilogue};
       });
     }
 #endif

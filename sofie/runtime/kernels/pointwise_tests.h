@@ -1,6 +1,7 @@
 #ifndef SOFIE_RUNTIME_KERNELS_POINTWISE_TESTS_H_
 #define SOFIE_RUNTIME_KERNELS_POINTWISE_TESTS_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -19,9 +20,11 @@ struct CountVisits {
   template <class... Index>
   ALPAKA_FN_ACC void operator()(Index... index) const {
     static_assert(sizeof...(Index) == R);
-    const I indices[R == 0 ? 1 : R] = {index...};
     int64_t linear = 0;
-    for (size_t axis = 0; axis < R; ++axis) linear = linear * extents.value[axis] + indices[axis];
+    if constexpr (R > 0) {
+      const I indices[R] = {index...};
+      for (size_t axis = 0; axis < R; ++axis) linear = linear * extents.value[axis] + indices[axis];
+    }
     out[linear] += 1 + 2 * linear;
   }
 };
@@ -54,9 +57,8 @@ class PointwiseTest : public ::testing::Test {
     Array<B, int64_t> out(std::vector<int64_t>(points, 0));
     Launcher<B>(*context_).Pointwise(extents, [&]<class I>() {
       CountVisits<I, R> body{out.data(), {}};
-      for (size_t axis = 0; axis < R; ++axis) {
-        body.extents.value[axis] = static_cast<I>(extents[axis]);
-      }
+      std::transform(extents.begin(), extents.end(), body.extents.value,
+                     [](int64_t extent) { return static_cast<I>(extent); });
       return body;
     });
     const std::vector<int64_t>& visited = out.Read(context_);

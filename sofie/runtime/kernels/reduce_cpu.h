@@ -127,7 +127,10 @@ struct RowReducer<MeanVariance<T>> {
                                                       const Load& load) {
     const T count = static_cast<T>(Elements(reduced));
     if (count == T{0}) return MeanVariance<T>::Identity();
-    const T mean = AccumulateRow<Sum<T>>(reduced, load) / count;
+    T mean = AccumulateRow<Sum<T>>(reduced, load) / count;
+    // The deviations from it are small: their mean corrects the rounding of the first sum.
+    mean += AccumulateRow<Sum<T>>(reduced, [&](const auto& index) { return load(index) - mean; }) /
+            count;
     const T m2 = AccumulateRow<Sum<T>>(reduced, [&](const auto& index) {
       const T deviation = load(index) - mean;
       return deviation * deviation;
@@ -221,6 +224,12 @@ struct ColumnReducer<MeanVariance<T>> {
     T m2[kColumns];
     AccumulateColumns<Sum<T>>(reduced, width, mean, load);
     for (int64_t j = 0; j < width; ++j) mean[j] = count == T{0} ? T{0} : mean[j] / count;
+    // As for a row: corrects the rounding of the first sum.
+    T rest[kColumns];
+    AccumulateColumns<Sum<T>>(reduced, width, rest, [&](int64_t j, const auto& index) {
+      return load(j, index) - mean[j];
+    });
+    for (int64_t j = 0; j < width; ++j) mean[j] += count == T{0} ? T{0} : rest[j] / count;
     AccumulateColumns<Sum<T>>(reduced, width, m2, [&](int64_t j, const auto& index) {
       const T deviation = load(j, index) - mean[j];
       return deviation * deviation;

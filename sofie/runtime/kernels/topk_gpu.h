@@ -1,0 +1,239 @@
+// TopK on a GPU: a warp for each row where k is small, else every element's rank by counting.
+#ifndef SOFIE_RUNTIME_KERNELS_TOPK_GPU_H_
+#define SOFIE_RUNTIME_KERNELS_TOPK_GPU_H_
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <type_traits>
+
+#include "sofie/runtime/error.h"
+#include "sofie/runtime/kernels/fast_div.h"
+#include "sofie/runtime/kernels/launch.h"
+#include "sofie/runtime/kernels/topk_key.h"
+#include "sofie/runtime/kernels/warp.h"
+
+namespace sofie::kernels {
+
+// An element in selection order: by key, then by the complement of its index. {0, 0} comes after
+// every element, since no index is 2^32 - 1.
+template <class Key>
+struct TopKEntry {
+  Key key;
+  uint32_t rest;
+
+  __device__ __forceinline__ bool operator>(const TopKEntry& other) const {
+    return key != other.key ? key > other.key : rest > other.rest;
+  }
+};
+
+// The largest of the warp's numbers.
+__device__ __forceinline__ uint32_t WarpMax(uint32_t value) {
+  return __reduce_max_sync(0xffffffffu, value);
+}
+__device__ __forceinline__ uint64_t WarpMax(uint64_t value) {
+  const uint32_t high = static_cast<uint32_t>(value >> 32);
+  const uint32_t top = WarpMax(high);
+  const uint32_t low = WarpMax(high == top ? static_cast<uint32_t>(value) : 0u);
+  return (static_cast<uint64_t>(top) << 32) | low;
+}
+
+// Where row `row` begins in x and in the outputs.
+template <class T>
+struct TopKRow {
+  const T* x;
+  int64_t output;
+
+  __device__ __forceinline__ TopKRow(const TopKArgs<T>& args, int64_t row) {
+    const int64_t outer = args.inner == 1 ? row : row / args.inner;
+    const int64_t inner = row - outer * args.inner;
+    x = args.x + outer * args.axis * args.inner + inner;
+    output = outer * args.k * args.inner + inner;
+  }
+};
+
+// Up to 32 results; lane r keeps the one of rank r. Rows that fit are held in registers, and the
+// best is taken out k times; longer ones stream through a sorted list.
+template <class T>
+struct TopKOnGpuByWarp {
+  using Key = typename TopKKey<T>::Type;
+  using Entry = TopKEntry<Key>;
+  static constexpr int64_t kMostResults = kWarpThreads;
+
+  TopKArgs<T> args;
+  int64_t rows;
+
+  template <class Acc>
+  __device__ __forceinline__ void operator()(const Acc& acc) const {
+    constexpr uint32_t kWarps = kBlockThreads / kWarpThreads;
+    const uint32_t lane = ThreadIndex(acc) % kWarpThreads;
+    const int64_t step = static_cast<int64_t>(BlockCount(acc)) * kWarps;
+    for (int64_t row =
+             static_cast<int64_t>(BlockIndex(acc)) * kWarps + ThreadIndex(acc) / kWarpThreads;
+         row < rows; row += step) {
+      const TopKRow<T> at(args, row);
+      const uint32_t axis = static_cast<uint32_t>(args.axis);
+      uint32_t index = 0;
+      if (axis <= 4 * kWarpThreads) {
+        index = Select<4>(at.x, axis, lane);
+      } else if (axis <= 8 * kWarpThreads) {
+        index = Select<8>(at.x, axis, lane);
+      } else if (sizeof(Key) == 4 && axis <= 32 * kWarpThreads) {
+        index = Select<sizeof(Key) == 4 ? 32 : 8>(at.x, axis, lane);
+      } else {
+        index = Stream(at.x, axis, lane);
+      }
+      if (lane < args.k) {
+        const int64_t place = at.output + lane * args.inner;
+        if (args.values != nullptr) args.values[place] = at.x[index * args.inner];
+        if (args.indices != nullptr) args.indices[place] = index;
+      }
+    }
+  }
+
+ private:
+  // Element lane + 32 j of the row is in register j of the lane. Returns the index of the element
+  // whose rank is the lane's.
+  template <int kRegisters>
+  __device__ __forceinline__ uint32_t Select(const T* x, uint32_t axis, uint32_t lane) const {
+    Key key[kRegisters];
+    uint32_t live = 0;  // bit j: register j holds an element not yet taken
+#pragma unroll
+    for (int j = 0; j < kRegisters; ++j) {
+      const uint32_t index = lane + j * kWarpThreads;
+      key[j] = 0;
+      if (index < axis) {
+        key[j] = TopKKey<T>::Of(x[index * args.inner], args.largest);
+        live |= 1u << j;
+      }
+    }
+    Entry best = Best(key, live, lane);
+    uint32_t mine = 0;
+    for (uint32_t rank = 0; rank < args.k; ++rank) {
+      const Key top = WarpMax(best.key);
+      const uint32_t rest = WarpMax(best.key == top ? best.rest : 0u);
+      const uint32_t index = ~rest;
+      if (rank == lane) mine = index;
+      if (index % kWarpThreads == lane) {
+        live &= ~(1u << (index / kWarpThreads));
+        best = Best(key, live, lane);
+      }
+    }
+    return mine;
+  }
+
+  // The first of the lane's elements that are left.
+  template <int kRegisters>
+  __device__ __forceinline__ static Entry Best(const Key (&key)[kRegisters], uint32_t live,
+                                               uint32_t lane) {
+    Entry best{0, 0};
+#pragma unroll
+    for (int j = 0; j < kRegisters; ++j) {
+      // Equal keys stay with the lower index, which came first.
+      if ((live >> j & 1u) != 0 && (best.rest == 0 || key[j] > best.key)) {
+        best = {key[j], ~(lane + j * kWarpThreads)};
+      }
+    }
+    return best;
+  }
+
+  // The list of the best so far is sorted over the lanes; 32 elements at a time are compared with
+  // its k-th, and those above it inserted one by one.
+  __device__ __forceinline__ uint32_t Stream(const T* x, uint32_t axis, uint32_t lane) const {
+    const uint32_t last = static_cast<uint32_t>(args.k) - 1;
+    Entry listed{0, 0};
+    Entry bar{0, 0};
+    for (uint32_t first = 0; first < axis; first += kWarpThreads) {
+      const uint32_t index = first + lane;
+      Entry entry{0, 0};
+      if (index < axis) entry = {TopKKey<T>::Of(x[index * args.inner], args.largest), ~index};
+      uint32_t waiting = __ballot_sync(0xffffffffu, entry > bar);
+      while (waiting != 0) {
+        const int source = __ffs(waiting) - 1;
+        const Entry next{__shfl_sync(0xffffffffu, entry.key, source),
+                         __shfl_sync(0xffffffffu, entry.rest, source)};
+        const uint32_t place = __popc(__ballot_sync(0xffffffffu, listed > next));
+        const Entry before{__shfl_up_sync(0xffffffffu, listed.key, 1),
+                           __shfl_up_sync(0xffffffffu, listed.rest, 1)};
+        if (lane == place) {
+          listed = next;
+        } else if (lane > place) {
+          listed = before;
+        }
+        bar = {__shfl_sync(0xffffffffu, listed.key, last),
+               __shfl_sync(0xffffffffu, listed.rest, last)};
+        waiting &= waiting - 1;
+        waiting &= __ballot_sync(0xffffffffu, entry > bar);
+      }
+    }
+    return ~listed.rest;
+  }
+};
+
+// Any number of results: an element's rank is the number of elements before it, and says where it
+// goes. Work grows with the square of the axis, all of it in parallel and without scratch memory.
+template <class T>
+struct TopKOnGpuByRank {
+  using Key = typename TopKKey<T>::Type;
+  using Entry = TopKEntry<Key>;
+
+  TopKArgs<T> args;
+  int64_t rows;
+  int64_t blocks_per_row;
+
+  template <class Acc>
+  __device__ __forceinline__ void operator()(const Acc& acc) const {
+    auto& tile = ::alpaka::declareSharedVar<Key[kBlockThreads], 2>(acc);
+    const uint32_t thread = ThreadIndex(acc);
+    for (int64_t item = BlockIndex(acc); item < rows * blocks_per_row; item += BlockCount(acc)) {
+      const int64_t row = item / blocks_per_row;
+      const int64_t first = (item - row * blocks_per_row) * kBlockThreads;
+      const TopKRow<T> at(args, row);
+      const int64_t mine = first + thread;
+      const bool valid = mine < args.axis;
+      const T value = valid ? at.x[mine * args.inner] : T{0};
+      const Key key = TopKKey<T>::Of(value, args.largest);
+      int64_t rank = 0;
+      for (int64_t begin = 0; begin < args.axis; begin += kBlockThreads) {
+        ::alpaka::syncBlockThreads(acc);
+        const int64_t other = begin + thread;
+        if (other < args.axis) {
+          tile[thread] = TopKKey<T>::Of(at.x[other * args.inner], args.largest);
+        }
+        ::alpaka::syncBlockThreads(acc);
+        const int64_t left = args.axis - begin;
+        const uint32_t count = left < kBlockThreads ? static_cast<uint32_t>(left) : kBlockThreads;
+        // Equal keys before this element's index come before it.
+        const int64_t before = mine - begin;
+        uint32_t smaller = 0;
+        for (uint32_t j = 0; j < count; ++j) {
+          smaller += tile[j] > key || (tile[j] == key && j < before) ? 1u : 0u;
+        }
+        rank += smaller;
+      }
+      if (valid && rank < args.k) {
+        const int64_t place = at.output + rank * args.inner;
+        if (args.values != nullptr) args.values[place] = value;
+        if (args.indices != nullptr) args.indices[place] = mine;
+      }
+    }
+  }
+};
+
+// The arguments have been checked, and there is something to do.
+template <class T>
+void TopKOnGpu(LaunchContext& context, const TopKArgs<T>& args) {
+  const int64_t rows = args.outer * args.inner;
+  if (args.k <= TopKOnGpuByWarp<T>::kMostResults &&
+      args.axis < std::numeric_limits<int32_t>::max()) {
+    constexpr int64_t kWarps = kBlockThreads / kWarpThreads;
+    LaunchBlocks(context, (rows + kWarps - 1) / kWarps, 32, TopKOnGpuByWarp<T>{args, rows});
+    return;
+  }
+  const int64_t blocks_per_row = (args.axis + kBlockThreads - 1) / kBlockThreads;
+  LaunchBlocks(context, rows * blocks_per_row, 32, TopKOnGpuByRank<T>{args, rows, blocks_per_row});
+}
+
+}  // namespace sofie::kernels
+
+#endif  // SOFIE_RUNTIME_KERNELS_TOPK_GPU_H_
