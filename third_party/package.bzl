@@ -67,19 +67,8 @@ package(default_visibility = ["//visibility:public"])
 
 py_library(
     name = "package",
-    srcs = glob(
-        ["site-packages/**/*.py"],
-        allow_empty = True,
-    ),
-    data = glob(
-        ["site-packages/**"],
-        allow_empty = True,
-        exclude = [
-            "site-packages/**/*.py",
-            # Bazel takes no such names in runfiles.
-            "site-packages/**/* *",
-        ],
-    ),
+    # As one folder: a sandbox then makes one link and not one for each of thousands of files.
+    data = ["site-packages"],
     imports = ["site-packages"],
     deps = {deps},
 )
