@@ -1,6 +1,7 @@
 """The rule that describes a CUDA compiler."""
 
 load("@rules_cc//cc:defs.bzl", "CcInfo")
+load("@rules_cc//cc/common:cc_common.bzl", "cc_common")
 load(":cuda_toolchain_info.bzl", "CudaToolchainInfo")
 
 def _cuda_toolchain_impl(ctx):

@@ -21,8 +21,13 @@ def backend_test(
 
     Args:
       name: name of the CPU test.
-      srcs, deps, env, local_defines: as in cc_test.
-      size, tags, visibility: of both tests.
+      srcs: sources, as in cc_test.
+      deps: dependencies, as in cc_test.
+      env: environment of both tests.
+      local_defines: defines for the sources.
+      size: of both tests.
+      tags: of both tests.
+      visibility: of both tests.
       **kwargs: further attributes of the cc_test.
     """
     cc_test(

@@ -11,7 +11,11 @@ def if_backend(backend, value, otherwise = []):
     })
 
 def backend_defines():
-    """Returns SOFIE_WITH_CPU=1 and the like for the backends in the build."""
+    """Tells C++ which backends are in the build.
+
+    Returns:
+      A select: a list of SOFIE_WITH_CPU=1 and the like.
+    """
     defines = []
     for backend in BACKENDS:
         defines += if_backend(backend, ["SOFIE_WITH_{}=1".format(backend.upper())])

@@ -1,6 +1,7 @@
 // Calls a cuda_library through C++: its objects link, register themselves and run.
-#include "gtest/gtest.h"
 #include "tests/rules/testdata/kernels.h"
+
+#include "gtest/gtest.h"
 
 namespace sofie::rules_test {
 namespace {

@@ -3,8 +3,8 @@
 load("@bazel_skylib//lib:unittest.bzl", "analysistest", "asserts")
 load("@rules_cc//cc:defs.bzl", "CcInfo")
 load("//rules:defs.bzl", "OnnxModelInfo", "onnx_cc_library")
-load("//rules/private:embed_data.bzl", "embed_data")
-load("//rules/private:onnx_references.bzl", "onnx_references")
+load("//rules/private:embed_data.bzl", "embed_data")  # buildifier: disable=bzl-visibility
+load("//rules/private:onnx_references.bzl", "onnx_references")  # buildifier: disable=bzl-visibility
 
 _BACKENDS = str(Label("//sofie:backends"))
 
