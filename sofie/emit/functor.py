@@ -143,9 +143,7 @@ class _Body:
             )
             coefficients[varying] = coefficients.get(varying, dims.ZERO) + term / varying
         text = ""
-        order = sorted(
-            coefficients, key=lambda v: (v == 1, sympy.default_sort_key(v))
-        )
+        order = sorted(coefficients, key=lambda v: (v == 1, sympy.default_sort_key(v)))
         for varying in order:
             coefficient = sympy.expand(coefficients[varying])
             negative = bool(coefficient.is_Integer and coefficient < 0)
@@ -196,7 +194,9 @@ class _Body:
             text = self.index(node.value)
             if node.dtype is None:
                 return text
-            return f"int64_t{{{text}}}" if node.value.is_Integer else f"static_cast<int64_t>({text})"
+            return (
+                f"int64_t{{{text}}}" if node.value.is_Integer else f"static_cast<int64_t>({text})"
+            )
         if isinstance(node, expr.Accumulator):
             self.used.add("acc")
             return f"acc.{node.member}" if node.member else "acc"
@@ -237,9 +237,7 @@ class _Body:
 
     def arguments(self, loops: Sequence[Loop], extra: str = "") -> str:
         """The parameter list; what the body does not use has no name."""
-        parts = [
-            f"I {loop.var.name}" if loop.var.name in self.used else "I" for loop in loops
-        ]
+        parts = [f"I {loop.var.name}" if loop.var.name in self.used else "I" for loop in loops]
         if extra:
             parts.append(f"{extra} acc" if "acc" in self.used else extra)
         return f"({', '.join(parts)})"

@@ -24,12 +24,17 @@ from sofie.ir.program import (
     Program,
     Reduce,
     Region,
+    Requirement,
     Step,
     TopK,
 )
 from sofie.plan.lifetimes import Lifetime, lifetimes
 
-_BACKENDS = (("cpu", "Cpu", "CpuSerial", "cc"), ("openmp", "OpenMp", "CpuOpenMp", "cc"), ("cuda", "Cuda", "Cuda", "cu"))
+_BACKENDS = (
+    ("cpu", "Cpu", "CpuSerial", "cc"),
+    ("openmp", "OpenMp", "CpuOpenMp", "cc"),
+    ("cuda", "Cuda", "Cuda", "cu"),
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,9 +119,7 @@ class _Renderer:
         options = self.options
         views = [self._step(i, step) for i, step in enumerate(self.program.steps)]
         per_shard = -(-len(views) // options.shards) if views else 0
-        shards = [
-            views[i * per_shard : (i + 1) * per_shard] for i in range(options.shards)
-        ]
+        shards = [views[i * per_shard : (i + 1) * per_shard] for i in range(options.shards)]
         prefix = f"{options.include_prefix}/" if options.include_prefix else ""
         common: dict[str, object] = {
             "options": options,
@@ -189,7 +192,9 @@ class _Renderer:
             name = self._functor_name(number, step)
             body = functor.reduction(step, name, self._pointer, self._host)
             along = "kReduced" if step.policy.along_reduced else "kKept"
-            policy = f"sofie::kernels::ReducePolicy<sofie::kernels::Along::{along}, {step.policy.lanes}>"
+            policy = (
+                f"sofie::kernels::ReducePolicy<sofie::kernels::Along::{along}, {step.policy.lanes}>"
+            )
             spaces = tuple(
                 self._space([loop.extent for loop in loops]) for loops in (step.kept, step.reduced)
             )
@@ -239,9 +244,18 @@ class _Renderer:
             "a b d bias m n k batch lda ldb ldd stride_a stride_b stride_d trans_a trans_b "
             "alpha beta epilogue"
         ).split()
-        defaults = {"bias": "nullptr", "batch": "1", "stride_a": "0", "stride_b": "0",
-                    "stride_d": "0", "trans_a": "false", "trans_b": "false",
-                    "alpha": 1.0.hex(), "beta": 0.0.hex(), "epilogue": "sofie::Epilogue::kNone"}
+        defaults = {
+            "bias": "nullptr",
+            "batch": "1",
+            "stride_a": "0",
+            "stride_b": "0",
+            "stride_d": "0",
+            "trans_a": "false",
+            "trans_b": "false",
+            "alpha": (1.0).hex(),
+            "beta": (0.0).hex(),
+            "epilogue": "sofie::Epilogue::kNone",
+        }
         return tuple((key, values[key]) for key in order if values[key] != defaults.get(key))
 
     def _topk(self, step: TopK) -> tuple[tuple[str, str], ...]:
@@ -333,10 +347,7 @@ class _Renderer:
             "bytes": self._host(size),
         }
 
-    def _requirement(self, requirement: object) -> dict[str, object]:
-        from sofie.ir.program import Requirement
-
-        assert isinstance(requirement, Requirement)
+    def _requirement(self, requirement: Requirement) -> dict[str, object]:
         pieces: list[str] = []
         rest = requirement.message
         while rest:
@@ -382,7 +393,12 @@ class _Renderer:
             "graph_hash": graph_hash.hex(),
             "weights_bytes": self.weight_bytes,
             "weights": [
-                {"name": w.name, "dtype": w.dtype.name, "shape": [int(d) for d in w.shape], "offset": o}
+                {
+                    "name": w.name,
+                    "dtype": w.dtype.name,
+                    "shape": [int(d) for d in w.shape],
+                    "offset": o,
+                }
                 for w, o in zip(self.weights, self.weight_offsets, strict=True)
             ],
             "steps": [{"nodes": v.nodes, "kernel": v.kernel} for v in views],

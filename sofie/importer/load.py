@@ -49,6 +49,7 @@ def load(path: pathlib.Path) -> Model:
     try:
         model = ir.from_proto(proto)
         _set_base(model, path.parent)
+        _forget_annotations(model)
         common.InlinePass()(model)
         common.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(model)
         infer_shapes(model)
@@ -62,6 +63,10 @@ def load(path: pathlib.Path) -> Model:
 def infer_shapes(model: ir.Model) -> None:
     """Fills in element types and shapes, and the values of small integer tensors."""
     registry.every()  # Operators bring shape rules that the library lacks.
+    # The library can't read back every size that it has written, such as ceilings.
+    for node in ir.traversal.RecursiveGraphIterator(model.graph):
+        for output in node.outputs:
+            output.shape = None
     onnx_shape_inference.infer_symbolic_shapes(model, policy="override")
 
 
@@ -114,6 +119,15 @@ def _rename_symbols(graph: onnx.GraphProto) -> tuple[str, ...]:
         if output.type.HasField("tensor_type"):
             output.type.tensor_type.ClearField("shape")
     return tuple(symbols)
+
+
+def _forget_annotations(model: ir.Model) -> None:
+    """Drops what shape inference keeps on values: in a file it is just somebody's claim."""
+    for value in ir.traversal.RecursiveGraphIterator(model.graph):
+        for output in value.outputs:
+            output.metadata_props.pop(onnx_shape_inference.SYM_DATA_KEY, None)
+    for value in (*model.graph.inputs, *model.graph.initializers.values()):
+        value.metadata_props.pop(onnx_shape_inference.SYM_DATA_KEY, None)
 
 
 def _set_base(model: ir.Model, folder: pathlib.Path) -> None:

@@ -17,7 +17,6 @@ from sofie.ir.program import (
     Gemm,
     Matrix,
     Pointwise,
-    Reduce,
     Region,
     Requirement,
     Step,
@@ -204,7 +203,13 @@ class Builder:
         )
 
     def topk(
-        self, x: Tensor, axis: int, k: dims.Expr, largest: bool, is_sorted: bool, used: Sequence[bool]
+        self,
+        x: Tensor,
+        axis: int,
+        k: dims.Expr,
+        largest: bool,
+        is_sorted: bool,
+        used: Sequence[bool],
     ) -> tuple[Strided | None, Strided | None]:
         """Launches a TopK along ``axis``; ``used`` says which of values and indices are wanted."""
         source = self.packed(x)
@@ -347,7 +352,7 @@ def _is_identity(
 def _pair(
     inner: dims.Shape, outer: dims.Shape, variables: Sequence[sympy.Symbol]
 ) -> list[dims.Expr]:
-    """The variable of ``outer`` that walks each axis of ``inner``; both differ by axes of 1 only."""
+    """The variable of ``outer`` for each axis of ``inner``; both differ by axes of 1 only."""
     wide = [v for v, extent in zip(variables, outer, strict=True) if extent != 1]
     remaining = iter(wide)
     return [dims.ZERO if extent == 1 else next(remaining) for extent in inner]
@@ -379,4 +384,3 @@ def _is_pitch(stride: dims.Expr, length: dims.Expr) -> bool:
         return bool(quotient >= 1)
     difference = sympy.expand(stride - length)
     return bool(difference.is_nonnegative) or bool(quotient.is_integer and quotient.is_positive)
-

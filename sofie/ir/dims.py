@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import onnx_ir as ir
 import sympy
 
-Expr = sympy.Expr
-Shape = tuple[Expr, ...]
+# A sympy.Expr; SymPy carries no annotations.
+Expr: TypeAlias = Any
+Shape: TypeAlias = tuple[Any, ...]
 
 ZERO: Expr = sympy.Integer(0)
 ONE: Expr = sympy.Integer(1)
@@ -24,11 +25,15 @@ ONE: Expr = sympy.Integer(1)
 _NOMINAL = (64, 101, 103, 107, 109, 113, 127, 131)
 
 
-class FloorDiv(sympy.Function):  # type: ignore[misc]
+class FloorDiv(sympy.Function):
     """``floor(a / b)`` of integers, kept whole so that it prints as one division."""
 
     nargs = 2
     is_integer = True
+
+    def _eval_is_nonnegative(self) -> bool | None:
+        a, b = self.args
+        return True if a.is_nonnegative and b.is_positive else None
 
     @classmethod
     def eval(cls, a: Expr, b: Expr) -> Expr | None:
@@ -40,7 +45,7 @@ class FloorDiv(sympy.Function):  # type: ignore[misc]
         return None
 
 
-class FloorMod(sympy.Function):  # type: ignore[misc]
+class FloorMod(sympy.Function):
     """``a - b * floor(a / b)`` of integers."""
 
     nargs = 2
@@ -56,7 +61,7 @@ class FloorMod(sympy.Function):  # type: ignore[misc]
         return None
 
 
-class NotOne(sympy.Function):  # type: ignore[misc]
+class NotOne(sympy.Function):
     """0 where the size is 1, else 1: the factor that makes an index broadcast."""
 
     nargs = 1
@@ -68,6 +73,21 @@ class NotOne(sympy.Function):  # type: ignore[misc]
         if a.is_Integer:
             return ZERO if int(a) == 1 else ONE
         return None
+
+
+class IsNegative(sympy.Function):
+    """1 where the integer is negative, else 0."""
+
+    nargs = 1
+    is_integer = True
+    is_nonnegative = True
+
+    @classmethod
+    def eval(cls, a: Expr) -> Expr | None:
+        """Folds what has a known sign."""
+        if a.is_negative:
+            return ONE
+        return ZERO if a.is_nonnegative else None
 
 
 def symbol(position: int) -> sympy.Symbol:
@@ -82,11 +102,34 @@ def as_expr(dim: int | ir.SymbolicDim | Expr) -> Expr:
       ValueError: the size is unknown.
     """
     if isinstance(dim, ir.SymbolicDim):
-        expr = dim._expr  # onnx_ir offers the expression under this name only
-        if expr is None:
+        if dim.value is None:
             raise ValueError("unknown size")
-        return _canonical(expr)
+        return _parse(dim.value)
     return sympy.sympify(dim)
+
+
+def as_dim(expr: Expr) -> int | ir.SymbolicDim:
+    """The inverse of ``as_expr``; unknown where onnx_ir has no way to say the expression."""
+    if expr.is_Integer:
+        return int(expr)
+    if expr.has(IsNegative, NotOne):
+        return ir.SymbolicDim(None)
+    plain = expr.replace(FloorDiv, lambda a, b: sympy.floor(a / b)).replace(FloorMod, sympy.Mod)
+    return ir.SymbolicDim(plain)
+
+
+@functools.lru_cache(maxsize=100_000)
+def _parse(text: str) -> Expr:
+    """The expression that a size of onnx_ir is spelled as."""
+    # onnx_ir prints ceilings, but reads floors only. It offers the expression as _expr alone.
+    while (start := text.find("ceiling(")) >= 0:
+        depth, end = 1, start + len("ceiling(")
+        while depth:
+            depth += {"(": 1, ")": -1}.get(text[end], 0)
+            end += 1
+        inner = text[start + len("ceiling(") : end - 1]
+        text = f"{text[:start]}(0-floor(0-({inner}))){text[end:]}"
+    return _canonical(ir.SymbolicDim(text)._expr)
 
 
 def _canonical(expr: Expr) -> Expr:
@@ -150,7 +193,7 @@ def broadcast(a: Expr, b: Expr) -> Expr:
 
 
 def to_cpp(expr: Expr, name: Callable[[sympy.Symbol], str]) -> str:
-    """The expression in C++, every symbol spelled by ``name``; operations are on signed integers."""
+    """The expression in C++ on signed integers, every symbol spelled by ``name``."""
     return _print(sympy.sympify(expr), name)
 
 
@@ -175,6 +218,8 @@ def _print(expr: Expr, name: Callable[[sympy.Symbol], str]) -> str:
         return f"{_factor(expr.args[0], name)} % {_factor(expr.args[1], name)}"
     if isinstance(expr, NotOne):
         return f"({_print(expr.args[0], name)} == 1 ? 0 : 1)"
+    if isinstance(expr, IsNegative):
+        return f"({_print(expr.args[0], name)} < 0 ? 1 : 0)"
     if isinstance(expr, sympy.Max | sympy.Min):
         function = "std::max" if isinstance(expr, sympy.Max) else "std::min"
         arguments = sorted(expr.args, key=sympy.default_sort_key)
@@ -193,7 +238,7 @@ def _ordered(factors: Sequence[Expr]) -> list[Expr]:
 def _factor(expr: Expr, name: Callable[[sympy.Symbol], str]) -> str:
     text = _print(expr, name)
     atomic = expr.is_Symbol or (expr.is_Integer and expr >= 0) or text.startswith("std::")
-    return text if atomic or isinstance(expr, NotOne) else f"({text})"
+    return text if atomic or isinstance(expr, NotOne | IsNegative) else f"({text})"
 
 
 def _print_sum(expr: Expr, name: Callable[[sympy.Symbol], str]) -> str:

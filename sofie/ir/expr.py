@@ -108,7 +108,7 @@ class Accumulator(Expr):
     member: str = ""
 
 
-class Indirect(sympy.Symbol):  # type: ignore[misc]
+class Indirect(sympy.Symbol):
     """An index that is loaded or computed at run time; every instance has a number of its own."""
 
     value: Expr

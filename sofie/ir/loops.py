@@ -33,9 +33,7 @@ class Nest:
 
     def loops(self) -> list[Loop]:
         """The loops, those of one iteration left out."""
-        return [
-            Loop(self.variables[a], self.shape[a]) for a in self.order if self.shape[a] != 1
-        ]
+        return [Loop(self.variables[a], self.shape[a]) for a in self.order if self.shape[a] != 1]
 
     def units(self) -> dict[sympy.Symbol, dims.Expr]:
         """The variables of axes with one iteration: zero."""
@@ -83,13 +81,21 @@ def coefficient(offset: dims.Expr, variable: sympy.Symbol) -> dims.Expr | None:
         return dims.ZERO
     expanded = sympy.expand(offset)
     factor = expanded.coeff(variable)
-    if variable in factor.free_symbols or variable in (expanded - factor * variable).expand().free_symbols:
+    if (
+        variable in factor.free_symbols
+        or variable in (expanded - factor * variable).expand().free_symbols
+    ):
         return None
     return factor
 
 
 def reduction(
-    kept: Nest, reduced: Nest, combine: Combine, load: expr.Expr, store: Store, per_element: bool = False
+    kept: Nest,
+    reduced: Nest,
+    combine: Combine,
+    load: expr.Expr,
+    store: Store,
+    per_element: bool = False,
 ) -> Reduce:
     """A reduction over collapsed loops, with the policy that suits how its elements lie."""
     units = {**kept.units(), **reduced.units()}
@@ -163,7 +169,9 @@ def _walks_as_one(index: dims.Expr, outer: Loop, inner: Loop) -> bool:
     return a is not None and b is not None and dims.same(a, b * inner.extent)
 
 
-def _merge(loops: Sequence[Loop], position: int) -> tuple[list[Loop], dict[sympy.Symbol, dims.Expr]]:
+def _merge(
+    loops: Sequence[Loop], position: int
+) -> tuple[list[Loop], dict[sympy.Symbol, dims.Expr]]:
     """One loop in place of two; the outer variable becomes 0 wherever it stands."""
     outer, inner = loops[position], loops[position + 1]
     merged = Loop(inner.var, sympy.expand(outer.extent * inner.extent))

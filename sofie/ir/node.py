@@ -34,29 +34,29 @@ class Node:
 
     # Attributes.
 
-    def int(self, name: str, default: int | None = None) -> int:
+    def attr_int(self, name: str, default: int | None = None) -> int:
         """An integer attribute."""
         attribute = self.raw.attributes.get(name)
         if attribute is None:
             return cast(int, default)
         return attribute.as_int()
 
-    def float(self, name: str, default: float) -> float:
+    def attr_float(self, name: str, default: float) -> float:
         """A number attribute."""
         attribute = self.raw.attributes.get(name)
         return default if attribute is None else attribute.as_float()
 
-    def ints(self, name: str) -> tuple[int, ...] | None:
+    def attr_ints(self, name: str) -> tuple[int, ...] | None:
         """A list of integers; None where it is absent."""
         attribute = self.raw.attributes.get(name)
         return None if attribute is None else tuple(attribute.as_ints())
 
-    def string(self, name: str, default: str) -> str:
+    def attr_string(self, name: str, default: str) -> str:
         """A string attribute."""
         attribute = self.raw.attributes.get(name)
         return default if attribute is None else attribute.as_string()
 
-    def tensor(self, name: str) -> np.ndarray | None:
+    def attr_tensor(self, name: str) -> np.ndarray | None:
         """A tensor attribute; None where it is absent."""
         attribute = self.raw.attributes.get(name)
         return None if attribute is None else attribute.as_tensor().numpy()
@@ -116,13 +116,13 @@ class Node:
         return constant_array(self.input(position))
 
     def known(self, position: int) -> tuple[dims.Expr, ...] | None:
-        """The elements of a small integer input, in terms of sizes; None where they are not known."""
+        """The elements of a small integer input in terms of sizes; None if not known."""
         return known_values(self.input(position)) if self.has(position) else None
 
     def axis(self, default: int | None = None, rank: int | None = None) -> int:
         """The attribute ``axis``, counted from the front."""
         rank = len(self.shape(0)) if rank is None else rank
-        axis = self.int("axis", default)
+        axis = self.attr_int("axis", default)
         if not -rank <= axis < max(rank, 1):
             raise ValueError(f"axis {axis} is out of range for rank {rank}")
         return axis % rank if rank else 0
@@ -146,7 +146,9 @@ def known_values(value: onnx_ir.Value) -> tuple[dims.Expr, ...] | None:
     parsed = []
     for item in json.loads(text):
         parsed.append(
-            sympy.Integer(item) if isinstance(item, int) else dims.as_expr(onnx_ir.SymbolicDim(item))
+            sympy.Integer(item)
+            if isinstance(item, int)
+            else dims.as_expr(onnx_ir.SymbolicDim(item))
         )
     return tuple(parsed)
 
@@ -159,7 +161,9 @@ def value_dtype(value: onnx_ir.Value) -> DType:
     """
     dtype = from_onnx(value.dtype)
     if dtype is None:
-        raise ValueError(f"{value.name!r} has the element type {value.dtype}, which is not supported")
+        raise ValueError(
+            f"{value.name!r} has the element type {value.dtype}, which is not supported"
+        )
     return dtype
 
 

@@ -1,8 +1,8 @@
 """Tensors while a model is lowered: memory, views of it, and values that are not computed yet.
 
-An operator's lowering returns tensors. Nothing is launched for a view or an element-wise value until
-something needs it in memory; what reads it before then computes it in its own kernel. That is how
-chains of element-wise and layout operators become one kernel.
+An operator's lowering returns tensors. Nothing is launched for a view or an element-wise value
+until something needs it in memory; what reads it before then computes it in its own kernel. That is
+how chains of element-wise and layout operators become one kernel.
 """
 
 from __future__ import annotations
@@ -63,6 +63,7 @@ class Tensor(abc.ABC):
           order: the axes as they should lie in memory if the tensor has yet to be computed.
         """
 
+    @abc.abstractmethod
     def share(self, readers: int) -> None:
         """Says that ``readers`` more than the first one will read the tensor."""
 
@@ -103,6 +104,9 @@ class Strided(Tensor):
     def strided(self, order: Sequence[int] | None = None) -> Strided | None:
         """Itself."""
         return self
+
+    def share(self, readers: int) -> None:
+        """Memory has any number of readers."""
 
     def is_packed(self, order: Sequence[int]) -> bool:
         """True where the elements lie without gaps, axes in ``order``, from the buffer's start."""
@@ -339,9 +343,7 @@ class Reshape(View):
             return None
         strides: list[dims.Expr] = [dims.ZERO] * self.rank
         for old, new in self._groups:
-            stride = _merged_stride(
-                [below.shape[a] for a in old], [below.strides[a] for a in old]
-            )
+            stride = _merged_stride([below.shape[a] for a in old], [below.strides[a] for a in old])
             if stride is None:
                 return None
             packed = dims.packed_strides([self.shape[a] for a in new], range(len(new)))
@@ -395,9 +397,7 @@ def _match_group(old: dims.Shape, new: dims.Shape) -> tuple[int, int]:
     return olds, news
 
 
-def _merged_stride(
-    extents: Sequence[dims.Expr], strides: Sequence[dims.Expr]
-) -> dims.Expr | None:
+def _merged_stride(extents: Sequence[dims.Expr], strides: Sequence[dims.Expr]) -> dims.Expr | None:
     """The one stride that walks all the axes in row-major order; None where there is none."""
     axes = [(e, s) for e, s in zip(extents, strides, strict=True) if e != 1]
     if not axes:

@@ -18,7 +18,7 @@ from sofie.ops.registry import operator
 
 
 def _check(node: Node) -> Iterator[str]:
-    if node.int("training_mode", 0):
+    if node.attr_int("training_mode", 0):
         yield "training_mode = 1; export the model for inference"
     if any(node.array(i) is None for i in range(1, 5)):
         yield "a scale, bias, mean or variance that is not a constant"
@@ -27,7 +27,7 @@ def _check(node: Node) -> Iterator[str]:
 def scale_and_shift(node: Node) -> tuple[np.ndarray, np.ndarray]:
     """float64 [C] scale and shift: the operator's result is ``x * scale + shift``."""
     gamma, beta, mean, variance = (_float64(node, i) for i in range(1, 5))
-    scale = gamma / np.sqrt(variance + node.float("epsilon", 1e-5))
+    scale = gamma / np.sqrt(variance + node.attr_float("epsilon", 1e-5))
     return scale, beta - mean * scale
 
 

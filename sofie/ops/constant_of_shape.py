@@ -14,9 +14,9 @@ from sofie.ir.tensor import Tensor
 from sofie.ops.registry import operator
 
 
-@inference.registry.register("", "ConstantOfShape", since_version=9)
+@inference.registry.register("", "ConstantOfShape", since_version=9)  # type: ignore[untyped-decorator]
 def infer(ctx: inference.ShapeInferenceContext, node: onnx_ir.Node) -> None:
-    """The shape is the input's value, sizes included (the library's own rule knows numbers only)."""
+    """The shape is the input's value, sizes included: the library's own rule takes numbers only."""
     (shape,) = inference.check_inputs(node, "input")
     values = ctx.get_symbolic_value(shape)
     const = onnx_ir.convenience.get_const_tensor(shape)
@@ -31,7 +31,7 @@ def infer(ctx: inference.ShapeInferenceContext, node: onnx_ir.Node) -> None:
 @operator("ConstantOfShape", since=9, dtypes={dtype.INT64})
 def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor]:
     """The attribute's value wherever it is read."""
-    value = node.tensor("value")
+    value = node.attr_tensor("value")
     number = (np.zeros(1, np.float32) if value is None else value).reshape(-1)[0].item()
     result = node.out_dtype()
     return [b.lazy(result, node.out_shape(), (), lambda _: Literal(result, number))]

@@ -1,8 +1,8 @@
 """Conv: https://onnx.ai/onnx/operators/onnx__Conv.html
 
-The channels of inputs and outputs lie innermost in memory ([N, spatial..., C]): a 1x1 convolution is
-then one GEMM over all points of all images, and a bias or ReLU is its epilogue. Larger windows are
-gathered into rows first. The attribute ``activation`` is set by ``passes/fuse_activation.py``.
+The channels of inputs and outputs lie innermost in memory ([N, spatial..., C]): a 1x1 convolution
+is then one GEMM over all points of all images, and a bias or ReLU is its epilogue. Larger windows
+are gathered into rows first. The attribute ``activation`` is set by ``passes/fuse_activation.py``.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,7 +34,7 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
     x, w = inputs[0], inputs[1]
     bias = inputs[2] if len(inputs) > 2 else None
     assert x is not None and w is not None
-    groups = node.int("group", 1)
+    groups = node.attr_int("group", 1)
     kernel = tuple(int(k) for k in w.shape[2:])
     taps = window(node, kernel)
     shape = node.out_shape()
@@ -43,7 +43,7 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
     points = dims.product((shape[0], *shape[2:]))
     inner, outer = int(w.shape[1]), int(w.shape[0]) // groups
     if taps.is_pointwise and groups == 1:
-        rows = Reshape(Permute(b.packed(x, order), order), (points, w.shape[1]))
+        rows: Tensor = Reshape(Permute(b.packed(x, order), order), (points, w.shape[1]))
     else:
         rows = _patches(b, x, taps, groups, inner, shape)
     width = int(np.prod(kernel)) * inner
@@ -54,7 +54,7 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
         (1, 0, 2),
     )
     fused = groups == 1
-    relu = node.string("activation", "") == "Relu"
+    relu = node.attr_string("activation", "") == "Relu"
     memory = result.strided()
     assert memory is not None
     b.matmul(
@@ -75,9 +75,7 @@ def channels_last(rank: int) -> tuple[int, ...]:
     return (0, *range(2, rank), 1)
 
 
-def _weights(
-    b: Builder, node: Node, w: Tensor, groups: int, outer: int, width: int
-) -> Tensor:
+def _weights(b: Builder, node: Node, w: Tensor, groups: int, outer: int, width: int) -> Tensor:
     """The weights as [groups, width, outer], a row's elements in the order of a patch's."""
     shape = tuple(sympy.Integer(d) for d in (groups, outer, width))
     array = node.array(1)

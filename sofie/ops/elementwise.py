@@ -5,7 +5,6 @@ Broadcasting: https://onnx.ai/onnx/repo-docs/Broadcasting.html
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterable, Sequence
 
 from sofie.ir.builder import Builder
@@ -16,9 +15,7 @@ from sofie.ir.tensor import Broadcast, Index, Tensor
 from sofie.ops.registry import operator
 
 
-def apply(
-    node: Node, b: Builder, inputs: Sequence[Tensor], dtype: DType, template: str
-) -> Tensor:
+def apply(node: Node, b: Builder, inputs: Sequence[Tensor], dtype: DType, template: str) -> Tensor:
     """``template`` for every element of the broadcast inputs."""
     shape = node.out_shape()
     aligned = [t if t.shape == shape else Broadcast(t, shape) for t in inputs]
@@ -63,10 +60,7 @@ def variadic(name: str, template: str, *, since: int, dtypes: Iterable[DType]) -
 
     @operator(name, since=since, dtypes=dtypes)
     def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor]:
-        count = len(inputs)
-        folded = functools.reduce(
-            lambda text, i: template.replace("{0}", text).replace("{1}", f"{{{i}}}"),
-            range(1, count),
-            "{0}",
-        )
+        folded = "{0}"
+        for position in range(1, len(inputs)):
+            folded = template.format(folded, f"{{{position}}}")
         return [apply(node, b, given(inputs), node.out_dtype(), folded)]

@@ -17,31 +17,33 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
     a, c = inputs[0], inputs[1]
     bias = inputs[2] if len(inputs) > 2 else None
     assert a is not None and c is not None
-    alpha, beta = node.float("alpha", 1.0), node.float("beta", 1.0)
-    left = Permute(a, (1, 0)) if node.int("transA", 0) else a
-    right = Permute(c, (1, 0)) if node.int("transB", 0) else c
+    alpha, beta = node.attr_float("alpha", 1.0), node.attr_float("beta", 1.0)
+    left = Permute(a, (1, 0)) if node.attr_int("transA", 0) else a
+    right = Permute(c, (1, 0)) if node.attr_int("transB", 0) else c
     m, n = left.shape[0], right.shape[1]
     row = beta == 1.0 and bias is not None and _is_row(bias, n)
     fused_bias = b.packed(Reshape(bias, (n,))) if row and bias is not None else None
-    relu = node.string("activation", "") == "Relu" and (bias is None or row)
+    relu = node.attr_string("activation", "") == "Relu"
+    plain = bias is None or row or beta == 0.0
     out = b.output(a.dtype, (dims.ONE, m, n))
     b.matmul(
         b.in_memory(Reshape(left, (dims.ONE, *left.shape))),
         b.in_memory(Reshape(right, (dims.ONE, *right.shape))),
         out,
         bias=fused_bias,
-        epilogue=Epilogue.RELU if relu else Epilogue.NONE,
+        epilogue=Epilogue.RELU if relu and plain else Epilogue.NONE,
         alpha=alpha,
         sources=[left, right],
     )
     result: Tensor = Reshape(out, (m, n))
-    if bias is None or row or beta == 0.0:
+    if bias is None or plain:
         return [result]
     product, added = result, Broadcast(bias, (m, n))
 
     def element(index: Index) -> Expr:
         scaled = Call(a.dtype, "{0} * {1}", (Literal(a.dtype, beta), added.load(index)))
-        return Call(a.dtype, "{0} + {1}", (product.load(index), scaled))
+        total = Call(a.dtype, "{0} + {1}", (product.load(index), scaled))
+        return Call(a.dtype, "sofie::kernels::Relu({0})", (total,)) if relu else total
 
     return [b.lazy(a.dtype, (m, n), [product, added], element)]
 

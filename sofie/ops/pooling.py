@@ -19,7 +19,7 @@ def check(node: Node) -> Iterator[str]:
     """What no pooling here supports."""
     if node.is_used(1):
         yield "the optional output Indices"
-    if node.ints("kernel_shape") is None:
+    if node.attr_ints("kernel_shape") is None:
         yield "a missing kernel_shape"
 
 
@@ -32,7 +32,7 @@ def pool(
     finish: Callable[[Expr], Expr],
 ) -> Tensor:
     """Combines the elements under every window; ``outside`` stands for those beyond the input."""
-    kernel = node.ints("kernel_shape")
+    kernel = node.attr_ints("kernel_shape")
     assert kernel is not None
     taps = window(node, kernel)
     reduced = [sympy.Integer(k) for k in kernel]

@@ -3,4 +3,6 @@
 from sofie.ir import dtype
 from sofie.ops import reduction
 
-reduction.reduction("ReduceMean", "Sum", since=1, dtypes=dtype.FLOATS, finish=reduction.divide_by_count)
+reduction.reduction(
+    "ReduceMean", "Sum", since=1, dtypes=dtype.FLOATS, finish=reduction.divide_by_count
+)

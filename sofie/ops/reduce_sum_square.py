@@ -3,4 +3,6 @@
 from sofie.ir import dtype
 from sofie.ops import reduction
 
-reduction.reduction("ReduceSumSquare", "Sum", since=1, dtypes=dtype.FLOATS, prepare=reduction.square)
+reduction.reduction(
+    "ReduceSumSquare", "Sum", since=1, dtypes=dtype.FLOATS, prepare=reduction.square
+)

@@ -22,14 +22,14 @@ Finish = Callable[[Expr, dims.Expr], Expr]
 def reduce_axes(node: Node) -> list[int] | None:
     """The axes to reduce, from the attribute (older opsets) or the input; None if not known."""
     rank = len(node.shape(0))
-    axes = node.ints("axes")
+    axes = node.attr_ints("axes")
     if axes is None and node.has(1):
         known = node.known(1)
         if known is None:
             return None
         axes = tuple(int(a) for a in known)
     if not axes:
-        return [] if node.int("noop_with_empty_axes", 0) else list(range(rank))
+        return [] if node.attr_int("noop_with_empty_axes", 0) else list(range(rank))
     return sorted(a % rank for a in axes)
 
 

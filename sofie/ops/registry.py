@@ -1,4 +1,4 @@
-"""Which operators exist. An operator's file registers it; importing this package finds the files."""
+"""Which operators exist: a file registers its operator, and this module finds the files."""
 
 from __future__ import annotations
 

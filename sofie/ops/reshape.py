@@ -20,7 +20,6 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
     shape = node.out_shape()
     have, want = dims.product(x.shape), dims.product(shape)
     if not dims.same(have, want):
-        message = f"{node.label}: Reshape of {{low}} elements into {{high}}"
-        b.require(have, want, message)
-        b.require(want, have, message)
+        b.require(have, want, f"{node.label}: Reshape of {{low}} elements into {{high}}")
+        b.require(want, have, f"{node.label}: Reshape of {{high}} elements into {{low}}")
     return [Reshape(x, shape)]

@@ -65,11 +65,11 @@ def window(node: Node, kernel: Sequence[int]) -> Window:
     """The window of a convolution or pooling with the given kernel extents."""
     rank = len(kernel)
     extents = node.shape(0)[2:]
-    strides = node.ints("strides") or (1,) * rank
-    dilations = node.ints("dilations") or (1,) * rank
-    given = node.ints("pads") or (0,) * (2 * rank)
+    strides = node.attr_ints("strides") or (1,) * rank
+    dilations = node.attr_ints("dilations") or (1,) * rank
+    given = node.attr_ints("pads") or (0,) * (2 * rank)
     spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
-    auto = node.string("auto_pad", "NOTSET")
+    auto = node.attr_string("auto_pad", "NOTSET")
     before: list[dims.Expr] = []
     bounded: list[bool] = []
     for axis in range(rank):
@@ -80,10 +80,8 @@ def window(node: Node, kernel: Sequence[int]) -> Window:
             pad = _same_pad(extents[axis], strides[axis], spans[axis], auto == "SAME_LOWER")
             padded_after = spans[axis] > 1
         before.append(pad)
-        bounded.append(pad == 0 and not padded_after and not node.int("ceil_mode", 0))
-    return Window(
-        tuple(kernel), strides, dilations, tuple(before), tuple(extents), tuple(bounded)
-    )
+        bounded.append(pad == 0 and not padded_after and not node.attr_int("ceil_mode", 0))
+    return Window(tuple(kernel), strides, dilations, tuple(before), tuple(extents), tuple(bounded))
 
 
 def _same_pad(extent: dims.Expr, stride: int, span: int, lower: bool) -> dims.Expr:

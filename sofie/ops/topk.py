@@ -27,5 +27,5 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
         "give inputs of at least that size",
     )
     used = (node.is_used(0), node.is_used(1))
-    largest, is_sorted = node.int("largest", 1) == 1, node.int("sorted", 1) == 1
+    largest, is_sorted = node.attr_int("largest", 1) == 1, node.attr_int("sorted", 1) == 1
     return list(b.topk(x, axis, k, largest, is_sorted, used))

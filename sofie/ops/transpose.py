@@ -14,5 +14,5 @@ from sofie.ops.registry import operator
 def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor]:
     """A view."""
     (x,) = given(inputs)
-    perm = node.ints("perm") or tuple(reversed(range(x.rank)))
+    perm = node.attr_ints("perm") or tuple(reversed(range(x.rank)))
     return [Permute(x, perm)]

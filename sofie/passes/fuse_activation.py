@@ -25,7 +25,11 @@ def run(model: Model) -> None:
             continue
         if producer.op_type not in _FUSABLE or producer.domain:
             continue
-        if len(source.uses()) != 1 or source.is_graph_output() or "activation" in producer.attributes:
+        if (
+            len(source.uses()) != 1
+            or source.is_graph_output()
+            or "activation" in producer.attributes
+        ):
             continue
         attributes = dict(producer.attributes)
         attributes["activation"] = ir.AttrString("activation", "Relu")

@@ -18,13 +18,11 @@ def replace(
     attributes: Iterable[ir.Attr],
     domain: str = "",
 ) -> ir.Node:
-    """One node in place of a chain: it is named after all of them and takes the last one's output."""
+    """One node in place of a chain, named after all of them; it takes the last one's output."""
     last = nodes[-1]
     old = last.outputs[0]
     name = " + ".join(n.name or n.op_type for n in nodes)
-    new = ir.Node(
-        domain, op_type, inputs, list(attributes), name=name, num_outputs=1
-    )
+    new = ir.Node(domain, op_type, inputs, list(attributes), name=name, num_outputs=1)
     model.graph.insert_before(last, new)
     new.outputs[0].type, new.outputs[0].shape = old.type, old.shape
     ir.convenience.replace_all_uses_with(old, new.outputs[0], replace_graph_outputs=True)

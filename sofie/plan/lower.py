@@ -81,7 +81,7 @@ class _Lowering:
                 self._set(value, result)
 
     def _is_known(self, node: Node) -> bool:
-        """True for shape arithmetic: every element of the only output is known in terms of sizes."""
+        """True for shape arithmetic: all elements of the only output are known as sizes."""
         value = node.raw.outputs[0]
         if value.dtype is None or node.out_dtype() is not INT64 or len(node.out_shape()) > 1:
             return False

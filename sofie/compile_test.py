@@ -1,0 +1,75 @@
+"""Whole models: the same bytes every time, and nothing in them that depends on names or sizes."""
+
+import pathlib
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+
+from sofie.compile import Request, compile_model
+from sofie.importer.errors import ModelError
+from sofie.testing.operators import graph
+
+
+def _model(symbol: str, hidden: float = 1.0) -> onnx.ModelProto:
+    nodes = [
+        helper.make_node("Gemm", ["x", "w"], ["g"], name="dense"),
+        helper.make_node("Relu", ["g"], ["r"]),
+        helper.make_node("Softmax", ["r"], ["y"]),
+    ]
+    weights = np.full((4, 3), hidden, np.float32)
+    return graph(nodes, {"x": ("float32", [symbol, 4])}, {"y": "float32"}, {"w": weights})
+
+
+def _compile(tmp_path: pathlib.Path, proto: onnx.ModelProto, **options: object) -> dict[str, bytes]:
+    path = tmp_path / "m.onnx"
+    onnx.save(proto, str(path))
+    return compile_model(Request(path, "m", "m", **options))  # type: ignore[arg-type]
+
+
+def test_names_of_sizes_do_not_reach_kernels(tmp_path: pathlib.Path) -> None:
+    one = _compile(tmp_path, _model("N"))
+    other = _compile(tmp_path, _model("batch size"))
+    for file in one:
+        if "_steps" in file or file.endswith("weights.bin"):
+            assert one[file] == other[file], file
+
+
+def test_new_weights_change_the_blob_alone(tmp_path: pathlib.Path) -> None:
+    one = _compile(tmp_path, _model("N", 1.0))
+    other = _compile(tmp_path, _model("N", 2.0))
+    assert {f for f in one if one[f] != other[f]} == {"m_weights.bin"}
+
+
+def test_shards_hold_every_step_once(tmp_path: pathlib.Path) -> None:
+    for shards in (1, 2, 7):
+        files = _compile(tmp_path, _model("N"), shards=shards)
+        text = "".join(files[f"m_steps_{i}.h"].decode() for i in range(shards))
+        assert [text.count(f"launch.Step({i});") for i in range(3)] == [1, 1, 0]
+
+
+def test_kernels_carry_no_sizes(tmp_path: pathlib.Path) -> None:
+    text = _compile(tmp_path, _model("N"))["m_steps_0.h"].decode()
+    assert "d.s0" in text
+
+
+def test_a_namespace_must_be_an_identifier(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "m.onnx"
+    onnx.save(_model("N"), str(path))
+    with pytest.raises(ModelError, match="not a C\\+\\+ identifier"):
+        compile_model(Request(path, "m", "my-model"))
+
+
+def test_an_output_that_is_an_input_or_a_constant_or_twice_the_same(tmp_path: pathlib.Path) -> None:
+    from sofie.testing.operators import hold
+
+    nodes = [
+        helper.make_node("Identity", ["x"], ["same"]),
+        helper.make_node("Identity", ["w"], ["fixed"]),
+        helper.make_node("Relu", ["x"], ["r"]),
+        helper.make_node("Identity", ["r"], ["again"]),
+    ]
+    outputs = dict.fromkeys(["same", "fixed", "r", "again"], "float32")
+    model = graph(nodes, {"x": ("float32", ["N"])}, outputs, {"w": np.ones(3, np.float32)})
+    hold(model, [{"N": 3}, {"N": 0}, {"N": 1}])

@@ -1,0 +1,45 @@
+"""What is in a model's way is said all at once."""
+
+import pytest
+from onnx import helper
+
+from sofie.importer.check import check
+from sofie.importer.errors import ModelError
+from sofie.testing.operators import graph, import_model
+
+
+def test_every_node_is_named() -> None:
+    nodes = [
+        helper.make_node("Det", ["x"], ["a"], name="first"),
+        helper.make_node("Relu", ["x"], ["b"], name="fine"),
+        helper.make_node("NonZero", ["b"], ["c"], name="second"),
+    ]
+    model = graph(nodes, {"x": ("float32", ["N", 3, 3])}, {"a": "float32", "c": "int64"})
+    with pytest.raises(ModelError) as caught:
+        check(import_model(model))
+    message = str(caught.value)
+    assert "2 things" in message
+    assert "first (Det): the operator is not supported" in message
+    assert "second (NonZero): the operator is not supported" in message
+    assert "fine" not in message
+
+
+def test_types_are_named() -> None:
+    model = graph(
+        [helper.make_node("Sqrt", ["x"], ["y"], name="root")],
+        {"x": ("float16", ["N"])},
+        {"y": "float16"},
+    )
+    with pytest.raises(ModelError, match=r"root \(Sqrt\): .*FLOAT16.* not supported"):
+        check(import_model(model))
+
+
+def test_opsets_are_named() -> None:
+    model = graph(
+        [helper.make_node("Softmax", ["x"], ["y"], name="old")],
+        {"x": ("float32", ["N", 3])},
+        {"y": "float32"},
+        opset=11,
+    )
+    with pytest.raises(ModelError, match=r"old \(Softmax\): opset 11 is not supported \(opsets 13"):
+        check(import_model(model))

@@ -1,0 +1,60 @@
+"""Symbolic sizes."""
+
+import onnx_ir
+import pytest
+import sympy
+
+from sofie.ir import dims
+
+_S0, _S1 = dims.symbol(0), dims.symbol(1)
+
+
+def _cpp(expr: object) -> str:
+    return dims.to_cpp(sympy.sympify(expr), lambda s: s.name)
+
+
+def test_printing() -> None:
+    assert _cpp(_S0 + _S1) == "s0 + s1"
+    assert _cpp(16 * _S0 * (_S0 + _S1)) == "16 * s0 * (s0 + s1)"
+    assert _cpp(_S0 - 1) == "s0 - 1"
+    assert _cpp(dims.FloorDiv(_S0 + 1, sympy.Integer(2))) == "(s0 + 1) / 2"
+    assert _cpp(dims.FloorMod(_S0, _S1)) == "s0 % s1"
+    assert _cpp(sympy.Max(_S0, 3)) == "std::max<int64_t>(3, s0)"
+    assert _cpp(_S0**2) == "s0 * s0"
+
+
+@pytest.mark.parametrize(
+    "text", ["s0", "s0 + s1", "floor(s0/2)", "Max(0, s0 - 3)", "ceiling(s0/2)"]
+)
+def test_sizes_of_the_library_are_read(text: str) -> None:
+    expr = dims.as_expr(onnx_ir.SymbolicDim(text))
+    value = expr.subs({_S0: 7, _S1: 2})
+    value = value.replace(dims.FloorDiv, lambda a, b: sympy.Integer(int(a) // int(b)))
+    expected = {"s0": 7, "s0 + s1": 9, "floor(s0/2)": 3, "Max(0, s0 - 3)": 4, "ceiling(s0/2)": 4}
+    assert int(value) == expected[text]
+
+
+def test_round_trip() -> None:
+    size = dims.FloorDiv(_S0 + 1, sympy.Integer(2)) * _S1
+    dim = dims.as_dim(size)
+    assert not isinstance(dim, int)
+    assert dims.same(dims.as_expr(dim), size)
+
+
+def test_an_unknown_size_is_an_error() -> None:
+    with pytest.raises(ValueError, match="unknown"):
+        dims.as_expr(onnx_ir.SymbolicDim(None))
+
+
+def test_folding() -> None:
+    assert dims.FloorDiv(sympy.Integer(-7), sympy.Integer(2)) == -4
+    assert dims.FloorMod(sympy.Integer(-7), sympy.Integer(2)) == 1
+    assert dims.NotOne(sympy.Integer(1)) == 0
+    assert dims.NotOne(sympy.Integer(5)) == 1
+    assert dims.IsNegative(-_S0) == 1
+    assert dims.IsNegative(_S0) == 0
+
+
+def test_packed_strides_follow_the_order() -> None:
+    shape = (_S0, sympy.Integer(4), _S1)
+    assert dims.packed_strides(shape, (0, 2, 1)) == (4 * _S1, 1, 4)

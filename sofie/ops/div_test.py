@@ -1,0 +1,7 @@
+"""Div against the reference, at several sizes."""
+
+from sofie.testing.operators import hold_elementwise
+
+
+def test_every_type_and_broadcast() -> None:
+    hold_elementwise("Div", ["float32", "float64"], arity=2)

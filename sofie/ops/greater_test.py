@@ -1,0 +1,7 @@
+"""Greater against the reference, at several sizes."""
+
+from sofie.testing.operators import hold_elementwise
+
+
+def test_every_type_and_broadcast() -> None:
+    hold_elementwise("Greater", ["float32", "float64", "int32", "int64"], "bool", arity=2)

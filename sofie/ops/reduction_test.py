@@ -1,0 +1,103 @@
+"""The Reduce operators against the reference."""
+
+import numpy as np
+import pytest
+from onnx import helper
+
+from sofie.testing.operators import graph, hold
+
+_CASES = [{"N": 3, "M": 5}, {"N": 1, "M": 1}, {"N": 4, "M": 2}]
+_OPERATORS = [
+    "ReduceL1",
+    "ReduceMax",
+    "ReduceMean",
+    "ReduceMin",
+    "ReduceProd",
+    "ReduceSum",
+    "ReduceSumSquare",
+]
+
+
+@pytest.mark.parametrize("op_type", _OPERATORS)
+@pytest.mark.parametrize("axes", [[0], [1], [2], [-1], [0, 2], [1, 2], [0, 1, 2]])
+@pytest.mark.parametrize("keepdims", [0, 1])
+def test_axes(op_type: str, axes: list[int], keepdims: int) -> None:
+    model = graph(
+        [helper.make_node(op_type, ["x", "a"], ["y"], keepdims=keepdims)],
+        {"x": ("float32", ["N", 4, "M"])},
+        {"y": "float32"},
+        {"a": np.array(axes, np.int64)},
+    )
+    hold(model, _CASES)
+
+
+@pytest.mark.parametrize("op_type", ["ReduceMax", "ReduceMin", "ReduceSum"])
+def test_integers(op_type: str) -> None:
+    model = graph(
+        [helper.make_node(op_type, ["x"], ["y"])], {"x": ("int64", ["N", "M"])}, {"y": "int64"}
+    )
+    hold(model, _CASES)
+
+
+@pytest.mark.parametrize("op_type", _OPERATORS)
+def test_axes_as_attribute(op_type: str) -> None:
+    model = graph(
+        [
+            helper.make_node(
+                op_type, ["x"], ["y"], **({} if op_type == "ReduceSum" else {"axes": [1]})
+            )
+        ],
+        {"x": ("float32", ["N", "M"])},
+        {"y": "float32"},
+        opset=13,
+    )
+    hold(model, _CASES)
+
+
+def test_no_axes_is_identity_where_asked() -> None:
+    model = graph(
+        [helper.make_node("ReduceSum", ["x"], ["y"], noop_with_empty_axes=1)],
+        {"x": ("float32", ["N", "M"])},
+        {"y": "float32"},
+    )
+    hold(model, _CASES)
+
+
+def test_empty_rows_give_the_identity() -> None:
+    model = graph(
+        [helper.make_node("ReduceSum", ["x", "a"], ["y"])],
+        {"x": ("float32", ["N", "M"])},
+        {"y": "float32"},
+        {"a": np.array([1], np.int64)},
+    )
+    hold(model, [{"N": 3, "M": 0}, {"N": 0, "M": 3}, {"N": 2, "M": 2}])
+
+
+def test_what_follows_becomes_the_epilogue() -> None:
+    nodes = [
+        helper.make_node("Mul", ["x", "x"], ["s"]),
+        helper.make_node("ReduceMean", ["s", "a"], ["m"], keepdims=0),
+        helper.make_node("Add", ["m", "b"], ["z"]),
+        helper.make_node("Relu", ["z"], ["y"]),
+    ]
+    model = graph(
+        nodes,
+        {"x": ("float32", ["N", 4, "M"]), "b": ("float32", ["N", "M"])},
+        {"y": "float32"},
+        {"a": np.array([1], np.int64)},
+    )
+    program = hold(model, _CASES)
+    assert len(program.steps) == 1
+
+
+def test_a_result_with_two_readers_is_computed_once() -> None:
+    nodes = [
+        helper.make_node("ReduceSum", ["x", "a"], ["m"], keepdims=1),
+        helper.make_node("Sub", ["x", "m"], ["d"]),
+        helper.make_node("Mul", ["d", "m"], ["y"]),
+    ]
+    model = graph(
+        nodes, {"x": ("float32", ["N", "M"])}, {"y": "float32"}, {"a": np.array([1], np.int64)}
+    )
+    program = hold(model, _CASES)
+    assert len(program.steps) == 2

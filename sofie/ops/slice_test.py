@@ -1,0 +1,55 @@
+"""Slice against the reference."""
+
+import numpy as np
+import pytest
+from onnx import helper
+
+from sofie.importer.errors import ModelError
+from sofie.testing.operators import compile_graph, graph, hold
+
+_CASES = [{"N": 7}, {"N": 8}, {"N": 12}]
+
+
+@pytest.mark.parametrize(
+    ("start", "stop", "step"),
+    [(0, 4, 1), (1, 2**63 - 1, 1), (-3, 2**63 - 1, 1), (1, -1, 2), (0, 2**63 - 1, 2), (2, 6, 3)],
+)
+def test_along_a_symbolic_axis(start: int, stop: int, step: int) -> None:
+    model = graph(
+        [helper.make_node("Slice", ["x", "b", "e", "a", "s"], ["y"])],
+        {"x": ("float32", [2, "N"])},
+        {"y": "float32"},
+        {
+            "b": np.array([start], np.int64),
+            "e": np.array([stop], np.int64),
+            "a": np.array([-1], np.int64),
+            "s": np.array([step], np.int64),
+        },
+    )
+    hold(model, _CASES)
+
+
+@pytest.mark.parametrize(("start", "stop", "step"), [(4, 0, -1), (-1, -6, -2), (9, -100, -1)])
+def test_backwards(start: int, stop: int, step: int) -> None:
+    model = graph(
+        [helper.make_node("Slice", ["x", "b", "e", "a", "s"], ["y"])],
+        {"x": ("float32", ["N", 5])},
+        {"y": "float32"},
+        {
+            "b": np.array([start], np.int64),
+            "e": np.array([stop], np.int64),
+            "a": np.array([1], np.int64),
+            "s": np.array([step], np.int64),
+        },
+    )
+    hold(model, _CASES)
+
+
+def test_starts_given_at_run_time_are_refused() -> None:
+    model = graph(
+        [helper.make_node("Slice", ["x", "b", "e"], ["y"], name="cut")],
+        {"x": ("float32", ["N"]), "b": ("int64", [1]), "e": ("int64", [1])},
+        {"y": "float32"},
+    )
+    with pytest.raises(ModelError, match=r"cut \(Slice\): starts that depend on data"):
+        compile_graph(model)

@@ -1,0 +1,352 @@
+"""Runs a program in NumPy, step by step, without C++.
+
+It follows what generated code does (the same loops, offsets, loads and stores), so that a lowering
+can be tested in milliseconds. Every load and store is held to its buffer's bounds, and every element
+of a buffer that a step reads must have been written before.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import sympy
+
+from sofie.ir import dims, expr
+from sofie.ir.program import (
+    Buffer,
+    BufferKind,
+    Combine,
+    Epilogue,
+    Gemm,
+    Matrix,
+    Pointwise,
+    Program,
+    Reduce,
+    Store,
+    TopK,
+)
+
+Array = np.ndarray[Any, Any]
+
+
+class RequirementError(Exception):
+    """The sizes do not fulfil a requirement of the program."""
+
+
+def run(program: Program, inputs: Mapping[str, Array]) -> list[Array]:
+    """The program's outputs for some inputs, by input name.
+
+    Raises:
+      RequirementError: as generated code throws ShapeError.
+    """
+    sizes: dict[str, int] = {}
+    for buffer in program.inputs:
+        for extent, actual in zip(buffer.shape, inputs[buffer.name].shape, strict=True):
+            if extent.is_Symbol:
+                assert sizes.setdefault(extent.name, actual) == actual
+            else:
+                assert int(extent) == actual
+    machine = _Machine(sizes)
+    for requirement in program.requirements:
+        low, high = machine.size(requirement.low), machine.size(requirement.high)
+        if low > high:
+            raise RequirementError(requirement.message.format(low=low, high=high))
+    for buffer in program.inputs:
+        machine.memory[id(buffer)] = np.ascontiguousarray(inputs[buffer.name]).reshape(-1).copy()
+        machine.written[id(buffer)] = np.ones(inputs[buffer.name].size, bool)
+    for step in program.steps:
+        machine.step(step)
+    return [
+        machine.read_all(o.buffer).reshape([machine.size(d) for d in o.shape])
+        for o in program.outputs
+    ]
+
+
+class _Machine:
+    def __init__(self, sizes: Mapping[str, int]) -> None:
+        self.sizes = sizes
+        self.memory: dict[int, Array] = {}
+        self.written: dict[int, Array] = {}
+
+    def size(self, value: dims.Expr) -> int:
+        result = _evaluate(value, lambda s: self.sizes[s.name])
+        return int(result)
+
+    def buffer(self, buffer: Buffer) -> Array:
+        if id(buffer) not in self.memory:
+            elements = self.size(buffer.elements)
+            if buffer.kind is BufferKind.WEIGHT:
+                assert buffer.data is not None
+                self.memory[id(buffer)] = np.ascontiguousarray(buffer.data).reshape(-1)
+                self.written[id(buffer)] = np.ones(elements, bool)
+            else:
+                self.memory[id(buffer)] = np.zeros(elements, np.dtype(buffer.dtype.name))
+                self.written[id(buffer)] = np.zeros(elements, bool)
+        return self.memory[id(buffer)]
+
+    def read_all(self, buffer: Buffer) -> Array:
+        memory = self.buffer(buffer)
+        assert self.written[id(buffer)].all(), f"{buffer.name}: elements never written"
+        return memory
+
+    def step(self, step: object) -> None:
+        with np.errstate(all="ignore"):
+            if isinstance(step, Pointwise):
+                point = _Point(self, self._grid(step.loops))
+                point.store(step.store)
+            elif isinstance(step, Reduce):
+                self._reduce(step)
+            elif isinstance(step, Gemm):
+                self._gemm(step)
+            elif isinstance(step, TopK):
+                self._topk(step)
+            else:
+                raise AssertionError(type(step).__name__)
+
+    def _grid(self, loops: Sequence[Any]) -> dict[str, Array]:
+        extents = [self.size(loop.extent) for loop in loops]
+        grid = np.indices(extents, dtype=np.int64) if extents else np.zeros((0,), np.int64)
+        return {loop.var.name: grid[axis].reshape(-1) for axis, loop in enumerate(loops)}
+
+    def _reduce(self, step: Reduce) -> None:
+        every = (*step.kept, *step.reduced)
+        grid = self._grid(every)
+        rows = math.prod(self.size(loop.extent) for loop in step.kept)
+        columns = math.prod(self.size(loop.extent) for loop in step.reduced)
+        values = np.broadcast_to(
+            _Point(self, grid, rows * columns).value(step.load), rows * columns
+        )
+        parts = _combine(step.combine, values.reshape(rows, columns))
+        if step.per_element:
+            spread = {k: np.repeat(v, columns) for k, v in parts.items()}
+            _Point(self, grid, rows * columns, spread).store(step.store)
+        else:
+            _Point(self, self._grid(step.kept), rows, parts).store(step.store)
+
+    def _matrix(self, matrix: Matrix, batch: int, rows: int, columns: int) -> tuple[Array, Array]:
+        """Offsets of [batch, rows, columns] of the operand as multiplied."""
+        ld, stride = self.size(matrix.ld), self.size(matrix.batch_stride)
+        b, r, c = np.ogrid[:batch, :rows, :columns]
+        inner = c * ld + r if matrix.transposed else r * ld + c
+        assert ld >= (rows if matrix.transposed else columns) or 0 in (batch, rows, columns)
+        offsets = self.size(matrix.region.offset) + b * stride + inner
+        return self.buffer(matrix.region.buffer), offsets
+
+    def _gemm(self, step: Gemm) -> None:
+        batch, m, n, k = (self.size(x) for x in (step.batch, step.m, step.n, step.k))
+        a, at = self._matrix(step.a, batch, m, k)
+        b, bt = self._matrix(step.b, batch, k, n)
+        d, dt = self._matrix(step.d, batch, m, n)
+        for operand, offsets in ((step.a, at), (step.b, bt)):
+            assert self.written[id(operand.region.buffer)][offsets].all(), "operand not written"
+        product = step.alpha * np.matmul(a[at].astype(np.float64), b[bt].astype(np.float64))
+        if step.bias is not None:
+            start = self.size(step.bias.offset)
+            product = product + self.buffer(step.bias.buffer)[start : start + n]
+        if step.epilogue is Epilogue.RELU:
+            product = np.maximum(product, 0)
+        d[dt] = product
+        self.written[id(step.d.region.buffer)][dt] = True
+
+    def _topk(self, step: TopK) -> None:
+        outer, axis, inner, k = (self.size(x) for x in (step.outer, step.axis, step.inner, step.k))
+        rows = self.read_all(step.x).reshape(outer, axis, inner)
+        order = np.argsort(-rows if step.largest else rows, axis=1, kind="stable")[:, :k]
+        if step.values is not None:
+            self._write(step.values, np.take_along_axis(rows, order, axis=1))
+        if step.indices is not None:
+            self._write(step.indices, order)
+
+    def _write(self, buffer: Buffer, data: Array) -> None:
+        self.buffer(buffer)[:] = data.reshape(-1)
+        self.written[id(buffer)][:] = True
+
+
+class _Point:
+    """All points of an iteration space at once."""
+
+    def __init__(
+        self,
+        machine: _Machine,
+        grid: Mapping[str, Array],
+        points: int | None = None,
+        accumulator: Mapping[str, Array] | None = None,
+    ) -> None:
+        self.machine = machine
+        self.grid = grid
+        count = next(iter(grid.values())).size if grid else 1
+        self.points = count if points is None else points
+        self.accumulator = accumulator or {}
+        self.active = np.ones(self.points, bool)
+
+    def index(self, value: dims.Expr) -> Array:
+        def lookup(symbol: sympy.Symbol) -> Any:
+            if isinstance(symbol, expr.Indirect):
+                return self.value(symbol.value)
+            if symbol.name in self.grid:
+                return self.grid[symbol.name]
+            return self.machine.sizes[symbol.name]
+
+        return np.broadcast_to(np.asarray(_evaluate(value, lookup)), (self.points,))
+
+    def value(self, node: expr.Expr) -> Array:
+        if isinstance(node, expr.Load):
+            memory = self.machine.buffer(node.buffer)
+            offset = self.index(node.offset)
+            live = offset[self.active]
+            if live.size:
+                assert live.min() >= 0, f"{node.buffer.name}: load before its start"
+                assert live.max() < memory.size, f"{node.buffer.name}: load past its end"
+                written = self.machine.written[id(node.buffer)]
+                assert written[live].all(), f"{node.buffer.name}: load before any store"
+            if not memory.size:
+                return np.zeros(self.points, memory.dtype)
+            return memory[np.clip(offset, 0, memory.size - 1)]
+        if isinstance(node, expr.Literal):
+            return np.full(self.points, node.value, np.dtype(node.dtype.name))
+        if isinstance(node, expr.Index):
+            return self.index(node.value)
+        if isinstance(node, expr.Accumulator):
+            return self.accumulator[node.member]
+        if isinstance(node, expr.Select):
+            condition = np.broadcast_to(self.value(node.condition), (self.points,))
+            outer = self.active
+            self.active = outer & condition
+            then = self.value(node.then)
+            self.active = outer & ~condition
+            other = self.value(node.other)
+            self.active = outer
+            return np.where(condition, then, other)
+        assert isinstance(node, expr.Call), type(node).__name__
+        result = _call(node.template, [self.value(a) for a in node.args])
+        return np.broadcast_to(np.asarray(result, np.dtype(node.dtype.name)), (self.points,))
+
+    def store(self, store: Store) -> None:
+        value = self.value(store.value)
+        memory = self.machine.buffer(store.buffer)
+        offset = self.index(store.offset)
+        assert np.unique(offset).size == offset.size, "two points store the same element"
+        if offset.size:
+            assert offset.min() >= 0 and offset.max() < memory.size, "store out of bounds"
+        memory[offset] = value
+        self.machine.written[id(store.buffer)][offset] = True
+
+
+def _evaluate(value: Any, lookup: Callable[[sympy.Symbol], Any]) -> Any:
+    if value.is_Integer:
+        return int(value)
+    if value.is_Symbol:
+        return lookup(value)
+    if isinstance(value, dims.NotOne):
+        return np.where(np.asarray(_evaluate(value.args[0], lookup)) == 1, 0, 1)
+    if value.is_Mul:
+        coefficient, rest = value.as_coeff_Mul()
+        if coefficient.is_Rational and not coefficient.is_Integer:
+            return _evaluate(rest * coefficient.p, lookup) // int(coefficient.q)
+    if isinstance(value, dims.IsNegative):
+        return np.where(np.asarray(_evaluate(value.args[0], lookup)) < 0, 1, 0)
+    parts = [_evaluate(a, lookup) for a in value.args]
+    if value.is_Add:
+        return sum(parts)
+    if value.is_Mul:
+        return math.prod(parts[1:], start=parts[0])
+    if value.is_Pow:
+        return parts[0] ** parts[1]
+    if isinstance(value, dims.FloorDiv):
+        return parts[0] // parts[1]
+    if isinstance(value, dims.FloorMod):
+        return parts[0] % parts[1]
+    if isinstance(value, sympy.Max):
+        return np.maximum.reduce(parts)
+    if isinstance(value, sympy.Min):
+        return np.minimum.reduce(parts)
+    raise AssertionError(f"no rule for {value}")
+
+
+def _combine(combine: Combine, values: Array) -> dict[str, Array]:
+    """The accumulators of all rows, by member."""
+    wide = values.astype(np.float64) if values.dtype.kind == "f" else values
+    if combine.cpp == "Sum":
+        return {"": wide.sum(axis=1).astype(values.dtype)}
+    if combine.cpp == "Product":
+        return {"": wide.prod(axis=1).astype(values.dtype)}
+    if combine.cpp == "Max":
+        return {"": values.max(axis=1, initial=_lowest(values.dtype))}
+    if combine.cpp == "Min":
+        return {"": values.min(axis=1, initial=_highest(values.dtype))}
+    if combine.cpp == "MaxSumExp":
+        largest = wide.max(axis=1, initial=-np.inf)
+        total = np.exp(wide - largest[:, None]).sum(axis=1)
+        return {"max": largest.astype(values.dtype), "sum": total.astype(values.dtype)}
+    raise AssertionError(f"no rule for the combine {combine.cpp}")
+
+
+def _lowest(dtype: np.dtype[Any]) -> Any:
+    return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
+
+
+def _highest(dtype: np.dtype[Any]) -> Any:
+    return np.inf if dtype.kind == "f" else np.iinfo(dtype).max
+
+
+def _erf(x: Array) -> Array:
+    return np.vectorize(math.erf, otypes=[x.dtype])(x) if x.size else x
+
+
+def _divide(a: Array, b: Array) -> Array:
+    if a.dtype.kind == "f":
+        return a / b
+    quotient = np.abs(a) // np.abs(b)
+    return np.where((a < 0) != (b < 0), -quotient, quotient)
+
+
+def _wrap(index: Array, extent: Array) -> Array:
+    return np.clip(np.where(index < 0, index + extent, index), 0, np.maximum(extent - 1, 0))
+
+
+# sofie::kernels in NumPy.
+_FUNCTIONS: dict[str, Any] = {
+    "Abs": np.abs,
+    "Divide": _divide,
+    "Erf": _erf,
+    "Exp": np.exp,
+    "Log": np.log,
+    "Maximum": np.maximum,
+    "Minimum": np.minimum,
+    "Pow": np.power,
+    "Relu": lambda x: np.maximum(x, 0),
+    "Sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "Sqrt": np.sqrt,
+    "Tanh": np.tanh,
+    "WrapIndex": _wrap,
+}
+_CPP_TYPES = {"float": "float32", "double": "float64", "bool": "bool_"}
+
+
+def _call(template: str, arguments: list[Array]) -> Any:
+    """A C++ template, evaluated as the NumPy expression that means the same."""
+    names = {f"a{i}": value for i, value in enumerate(arguments)}
+    text = template.format(*names)
+    ternary = re.fullmatch(r"(\w+) \? (\w+) : (\w+)", text)
+    if ternary:
+        return np.where(*(names[g] for g in ternary.groups()))
+    text = re.sub(r"sofie::kernels::(\w+)(<\w+>)?\(", r"\1(", text)
+    text = re.sub(r"std::numeric_limits<\w+>::infinity\(\)", "inf", text)
+    text = re.sub(r"static_cast<(\w+)>\(", lambda m: f"cast_{m[1]}(", text)
+    text = (
+        text.replace("&&", "&").replace("||", "|").replace("!", "~") if "!=" not in text else text
+    )
+    scope: dict[str, Any] = {**_FUNCTIONS, **names, "inf": np.inf}
+    for cpp in (
+        "float",
+        "double",
+        "bool",
+        *(f"{u}int{n}_t" for u in ("", "u") for n in (8, 16, 32, 64)),
+    ):
+        target = np.dtype(_CPP_TYPES.get(cpp, cpp.removesuffix("_t")))
+        scope[f"cast_{cpp}"] = lambda x, t=target: np.asarray(x).astype(t)
+    return eval(text, {"__builtins__": {}}, scope)
