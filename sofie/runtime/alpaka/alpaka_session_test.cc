@@ -1,0 +1,125 @@
+// A model on alpaka's CPU queues.
+#include "sofie/runtime/alpaka_session.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sofie/runtime/backend.h"
+#include "sofie/runtime/error.h"
+#include "sofie/runtime/session.h"
+#include "sofie/runtime/test_model.h"
+
+namespace sofie::test_model {
+
+// What a generated header declares.
+struct Inputs {
+  View<const float> points;
+  View<const float> mask;
+};
+struct OutputBuffers {
+  View<float> copied;
+  View<float> mask_copy;
+  View<float> tags;
+};
+
+std::unique_ptr<SessionCore> NewSessionFor(const Inputs*, const Device& device,
+                                           const SessionOptions& options) {
+  static const std::vector<std::byte> blob = Blob();
+  static const BackendProgram programs[] = {{Backend::kCpu, &EnqueueOnHost, &kCpuBackend},
+                                            {Backend::kOpenMp, &EnqueueOnHost, &kOpenMpBackend}};
+  return std::make_unique<SessionCore>(Info(), programs, blob, device, options);
+}
+std::array<TensorView, 2> TensorViews(const Inputs& inputs) { return {inputs.points, inputs.mask}; }
+std::array<MutableTensorView, 3> TensorViews(const OutputBuffers& outputs) {
+  return {outputs.copied, outputs.mask_copy, outputs.tags};
+}
+
+namespace {
+
+Inputs InputsOf(const Tensors& t) {
+  return {{t.points.data(), {t.n, 2, t.p}}, {t.mask.data(), {t.n, t.p}}};
+}
+OutputBuffers OutputsOf(Tensors& t) {
+  return {{t.copied.data(), {t.n, 2, t.p}}, {t.mask_copy.data(), {t.n, t.p}},
+          {t.tags.data(), {t.n, 4}}};
+}
+
+template <class TQueue>
+using TestSession = AlpakaSession<TQueue, Inputs, OutputBuffers>;
+
+::alpaka::DevCpu Cpu() {
+#if ALPAKA_VERSION > BOOST_VERSION_NUMBER(1, 0, 0)
+  return ::alpaka::getDevByIdx(::alpaka::PlatformCpu{}, 0u);
+#else
+  return ::alpaka::getDevByIdx<::alpaka::DevCpu>(0u);
+#endif
+}
+
+TEST(AlpakaSessionTest, ABlockingQueueIsDoneOnReturn) {
+  ::alpaka::QueueCpuBlocking queue(Cpu());
+  TestSession<::alpaka::QueueCpuBlocking> session(queue);
+  for (const int64_t n : {3, 1, 0, 7}) {
+    Tensors tensors(n, 5, static_cast<float>(n));
+    session.Run(queue, InputsOf(tensors), OutputsOf(tensors));
+    EXPECT_EQ(tensors.Mismatch(), "") << n;
+  }
+}
+
+TEST(AlpakaSessionTest, ANonBlockingQueueKeepsTheOrder) {
+  ::alpaka::QueueCpuNonBlocking queue(Cpu());
+  TestSession<::alpaka::QueueCpuNonBlocking> session(queue);
+  Tensors tensors(4, 6, 1);
+  // Work that comes before and after in the queue.
+  const std::vector<float> points = tensors.points;
+  std::vector<float> result;
+  ::alpaka::enqueue(queue, [&] { tensors.points.assign(points.size(), 42.0f); });
+  session.Run(queue, InputsOf(tensors), OutputsOf(tensors));
+  ::alpaka::enqueue(queue, [&] { result = tensors.copied; });
+  ::alpaka::wait(queue);
+  EXPECT_EQ(result, std::vector<float>(points.size(), 42.0f));
+}
+
+TEST(AlpakaSessionTest, RunsOnOpenMp) {
+  ::alpaka::QueueCpuBlocking queue(Cpu());
+  TestSession<::alpaka::QueueCpuBlocking> session(queue, Device::OpenMp(2));
+  EXPECT_EQ(session.core().device().backend(), Backend::kOpenMp);
+  Tensors tensors(2, 3, 1);
+  session.Run(queue, InputsOf(tensors), OutputsOf(tensors));
+  EXPECT_EQ(tensors.Mismatch(), "");
+}
+
+TEST(AlpakaSessionTest, ErrorsAreNotLost) {
+  Tensors good(2, 3, 1);
+  Inputs contradicting = InputsOf(good);
+  contradicting.mask.shape = {2, 4};
+
+  ::alpaka::QueueCpuBlocking blocking(Cpu());
+  TestSession<::alpaka::QueueCpuBlocking> at_once(blocking);
+  EXPECT_THROW(at_once.Run(blocking, contradicting, OutputsOf(good)), ShapeError);
+  at_once.Run(blocking, InputsOf(good), OutputsOf(good));
+  EXPECT_EQ(good.Mismatch(), "");
+
+  ::alpaka::QueueCpuNonBlocking queue(Cpu());
+  TestSession<::alpaka::QueueCpuNonBlocking> later(queue);
+  later.Run(queue, contradicting, OutputsOf(good));
+  ::alpaka::wait(queue);
+  EXPECT_THROW(later.Check(), ShapeError);
+  later.Check();
+}
+
+TEST(AlpakaSessionTest, RefusesAnotherQueueAndAnotherDevice) {
+  ::alpaka::QueueCpuBlocking queue(Cpu());
+  ::alpaka::QueueCpuBlocking other(Cpu());
+  TestSession<::alpaka::QueueCpuBlocking> session(queue);
+  Tensors tensors(1, 2, 1);
+  EXPECT_THROW(session.Run(other, InputsOf(tensors), OutputsOf(tensors)), ArgumentError);
+  EXPECT_THROW(TestSession<::alpaka::QueueCpuBlocking>(queue, Device::Cuda(0)), ArgumentError);
+}
+
+}  // namespace
+}  // namespace sofie::test_model
