@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from examples import jet_features
@@ -41,7 +40,7 @@ def test_particle_features() -> None:
     features = jet_features.particle_features(jet, particles, _NO_VERTICES)
     assert features.shape == (3, 20)
     raw = _raw(features, jet_features.PARTICLE_FEATURES)
-    expected: dict[str, npt.ArrayLike] = {
+    expected: dict[str, Array | list[float]] = {
         "log_pt": np.log([50, 5, 20]),
         "log_energy": np.log([50 * np.cosh(0.6), 5 * np.cosh(0.5), 20 * np.cosh(0.5)]),
         "log_pt_fraction": np.log([0.1, 0.01, 0.04]),
@@ -61,7 +60,9 @@ def test_particle_features() -> None:
         "vertex_delta_r": [0.8, 0.8, 0.8],
     }
     for name, values in expected.items():
-        np.testing.assert_allclose(raw[name], values, atol=1e-9, err_msg=name)
+        np.testing.assert_allclose(
+            raw[name], np.asarray(values, np.float64), atol=1e-9, err_msg=name
+        )
     # On the axis nothing is transverse to it; the photon is 0.1 away from it in φ alone.
     angle = np.arccos(1 - (1 - np.cos(0.1)) / np.cosh(0.5) ** 2)
     transverse = 5 * np.cosh(0.5) * np.sin(angle)

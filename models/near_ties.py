@@ -9,12 +9,14 @@ implementations choose differently, and what follows differs by far more than ro
   change nothing and make no row loose; or
 * the fp32 result at hand is further from the float64 result than rounding explains.
 
-Rows are taken to be independent of each other, and axis 0 of every input to be the batch.
+Where all inputs and outputs have the same extent on axis 0, that axis is taken to be the batch, and
+its rows to be independent of each other. A choice inside a subgraph (If, Loop) is not looked at.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import EllipsisType
 from typing import Any
 
 import numpy as np
@@ -50,36 +52,52 @@ def loose_rows(
 
     Args:
       model: a model for which `has_choices` holds.
-      inputs: one array for each graph input, all of the same extent on axis 0.
-      outputs: the fp32 result for these inputs, one array for each graph output.
+      inputs: one array for each graph input.
+      outputs: the fp32 result for these inputs, one array for each graph output. One without axes
+        is a single row.
     """
     analysis = _Analysis(to_float64(model))
     loose: list[list[int]] = [[] for _ in outputs]
-    rows = len(next(iter(inputs.values())))
-    for begin in range(0, rows, _CHUNK):
-        chunk = np.arange(begin, min(begin + _CHUNK, rows))
+    for chunk in _chunks([*inputs.values(), *outputs]):
+        ours = [output[chunk] for output in outputs]
         exact, tied = analysis.evaluate(_rows(inputs, chunk), swap=False)
-        for found, ours, theirs in zip(loose, outputs, exact, strict=True):
-            found.extend(chunk[_differs(ours[chunk], theirs, _ROUNDING)])
-        if tied.any():
-            swapped, _ = analysis.evaluate(_rows(inputs, chunk[tied]), swap=True)
-            for found, ours, theirs in zip(loose, exact, swapped, strict=True):
-                found.extend(chunk[tied][_differs(ours[tied], theirs, _CHANGE)])
+        for found, got, want in zip(loose, ours, exact, strict=True):
+            found.extend(_indices(chunk, _differs(got, want, _ROUNDING)))
+        if tied:
+            swapped, _ = analysis.evaluate(_rows(inputs, chunk), swap=True)
+            for found, got, want in zip(loose, exact, swapped, strict=True):
+                found.extend(_indices(chunk, _differs(got, want, _CHANGE)))
     return [np.unique(np.asarray(found, np.int64)) for found in loose]
 
 
-def _rows(inputs: Mapping[str, AnyArray], rows: npt.NDArray[np.int64]) -> dict[str, AnyArray]:
-    chosen = {name: array[rows] for name, array in inputs.items()}
+def _chunks(arrays: Sequence[AnyArray]) -> list[slice | EllipsisType]:
+    """Parts of the batch to evaluate one by one; a single one if axis 0 is not common to all."""
+    extents = {array.shape[:1] for array in arrays}
+    if len(extents) > 1 or extents == {()}:
+        return [...]
+    rows = extents.pop()[0]
+    return [slice(begin, min(begin + _CHUNK, rows)) for begin in range(0, rows, _CHUNK)]
+
+
+def _indices(chunk: slice | EllipsisType, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.intp]:
+    """Places in the whole batch of the rows that are chosen in a chunk."""
+    return np.flatnonzero(chosen) + (chunk.start if isinstance(chunk, slice) else 0)
+
+
+def _rows(inputs: Mapping[str, AnyArray], chunk: slice | EllipsisType) -> dict[str, AnyArray]:
     return {
-        name: array.astype(np.float64) if array.dtype == np.float32 else array
-        for name, array in chosen.items()
+        name: array[chunk].astype(np.float64) if array.dtype == np.float32 else array[chunk]
+        for name, array in inputs.items()
     }
 
 
 def _differs(first: AnyArray, second: AnyArray, limit: float) -> npt.NDArray[np.bool_]:
     """Says for each row whether the two differ by more than `limit`, relative to the second."""
-    a = first.astype(np.float64).reshape(len(first), -1)
-    b = second.astype(np.float64).reshape(len(second), -1)
+    rows = np.shape(first)[0] if np.ndim(first) else 1
+    if not np.size(first):
+        return np.zeros(rows, np.bool_)
+    a = np.asarray(first, np.float64).reshape(rows, -1)
+    b = np.asarray(second, np.float64).reshape(rows, -1)
     near = np.linalg.norm(a - b, axis=1) <= limit * np.linalg.norm(b, axis=1)
     return np.asarray(~near, np.bool_)  # NaN is not near anything
 
@@ -89,15 +107,13 @@ class _Analysis:
 
     def __init__(self, model: onnx.ModelProto) -> None:
         self._swap = False
-        self._tied = np.zeros(0, np.bool_)
+        self._tied = False
         self._evaluator = ReferenceEvaluator(model, new_ops=[self._operator()])
 
-    def evaluate(
-        self, inputs: Mapping[str, AnyArray], swap: bool
-    ) -> tuple[list[AnyArray], npt.NDArray[np.bool_]]:
-        """Returns the outputs, and which rows met a near tie."""
+    def evaluate(self, inputs: Mapping[str, AnyArray], swap: bool) -> tuple[list[AnyArray], bool]:
+        """Returns the outputs, and whether there was a near tie."""
         self._swap = swap
-        self._tied = np.zeros(len(next(iter(inputs.values()))), np.bool_)
+        self._tied = False
         outputs = self._evaluator.run(None, dict(inputs))
         assert isinstance(outputs, list)
         return outputs, self._tied
@@ -134,17 +150,10 @@ class _Analysis:
             gap = np.abs(np.diff(pairs, axis=-1))
             size = np.maximum(np.abs(pairs[..., :-1]), np.abs(pairs[..., 1:]))
             tied = gap <= NEAR_TIE * size
-            self._note(tied)
+            self._tied |= bool(tied.any())
             if self._swap:
                 _swap_pairs(order, tied)
         return order[..., :k]
-
-    def _note(self, tied: npt.NDArray[np.bool_]) -> None:
-        """Marks the rows of these ties; all rows if this axis 0 is not that of the batch."""
-        if len(tied) == len(self._tied):
-            self._tied |= tied.reshape(len(tied), -1).any(axis=1)
-        else:
-            self._tied |= tied.any()
 
 
 def _swap_pairs(order: npt.NDArray[np.int64], tied: npt.NDArray[np.bool_]) -> None:

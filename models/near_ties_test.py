@@ -103,6 +103,22 @@ def test_no_rows() -> None:
     assert _loose(_model("payload"), inputs, np.zeros(0, np.float32)) == []
 
 
+def test_the_number_chosen_may_be_an_input() -> None:
+    model = _model("first")
+    del model.graph.initializer[0]
+    model.graph.input.append(helper.make_tensor_value_info("k", TensorProto.INT64, [1]))
+    x = np.array([[4, 3, 2, 1], [0, _NEARLY, _APART, 0.5], [4, 3, 2, 1]], np.float32)
+    output = np.array([[0], [1], [0]], np.float32)
+    assert _loose(model, {"x": x, "k": np.array([2])}, output) == [1]
+
+
+def test_more_rows_than_are_evaluated_at_once() -> None:
+    x = np.array([[4, 3, 2, 1]] * 21, np.float32)
+    x[[2, 19]] = np.array([0, _NEARLY, _APART, 0.5], np.float32)
+    output = np.argmax(x, axis=1)[:, None].astype(np.float32)
+    assert _loose(_model("first"), {"x": x}, output) == [2, 19]
+
+
 def test_has_choices() -> None:
     model = _model("payload")
     assert near_ties.has_choices(model)
