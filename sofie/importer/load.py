@@ -123,8 +123,8 @@ def _rename_symbols(graph: onnx.GraphProto) -> tuple[str, ...]:
 
 def _forget_annotations(model: ir.Model) -> None:
     """Drops what shape inference keeps on values: in a file it is just somebody's claim."""
-    for value in ir.traversal.RecursiveGraphIterator(model.graph):
-        for output in value.outputs:
+    for node in ir.traversal.RecursiveGraphIterator(model.graph):
+        for output in node.outputs:
             output.metadata_props.pop(onnx_shape_inference.SYM_DATA_KEY, None)
     for value in (*model.graph.inputs, *model.graph.initializers.values()):
         value.metadata_props.pop(onnx_shape_inference.SYM_DATA_KEY, None)

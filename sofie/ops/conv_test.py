@@ -1,5 +1,7 @@
 """Conv against the reference."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from onnx import helper
@@ -9,12 +11,17 @@ from sofie.testing.operators import Dims, graph, hold
 _CASES = [{"N": 2, "M": 8}, {"N": 1, "M": 7}, {"N": 3, "M": 11}]
 
 
+def _spatial(rank: int) -> list[int | str]:
+    extents: list[int | str] = ["M", 5, 4]
+    return extents[:rank]
+
+
 def _conv(
     shape: Dims,
     weights: tuple[int, ...],
     bias: bool = True,
     relu: bool = False,
-    **attributes: object,
+    **attributes: Any,
 ) -> None:
     rng = np.random.default_rng(5)
     constants = {"w": rng.standard_normal(weights).astype(np.float32)}
@@ -30,19 +37,19 @@ def _conv(
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("relu", [False, True])
 def test_one_tap(spatial: int, bias: bool, relu: bool) -> None:
-    _conv(["N", 4, *["M", 3, 2][:spatial]], (5, 4, *[1] * spatial), bias, relu)
+    _conv(["N", 4, *_spatial(spatial)], (5, 4, *[1] * spatial), bias, relu)
 
 
 @pytest.mark.parametrize("spatial", [1, 2, 3])
 def test_no_attributes(spatial: int) -> None:
-    _conv(["N", 2, *["M", 5, 4][:spatial]], (3, 2, *[3] * spatial))
+    _conv(["N", 2, *_spatial(spatial)], (3, 2, *[3] * spatial))
 
 
 @pytest.mark.parametrize("spatial", [1, 2])
 @pytest.mark.parametrize("group", [1, 2, 4])
 @pytest.mark.parametrize("relu", [False, True])
 def test_groups(spatial: int, group: int, relu: bool) -> None:
-    shape: Dims = ["N", 4, *["M", 5][:spatial]]
+    shape: Dims = ["N", 4, *_spatial(spatial)]
     _conv(shape, (8, 4 // group, *[3] * spatial), relu=relu, group=group, pads=[1] * (2 * spatial))
 
 

@@ -42,11 +42,7 @@ def test_integers(op_type: str) -> None:
 @pytest.mark.parametrize("op_type", _OPERATORS)
 def test_axes_as_attribute(op_type: str) -> None:
     model = graph(
-        [
-            helper.make_node(
-                op_type, ["x"], ["y"], **({} if op_type == "ReduceSum" else {"axes": [1]})
-            )
-        ],
+        [helper.make_node(op_type, ["x"], ["y"], axes=None if op_type == "ReduceSum" else [1])],
         {"x": ("float32", ["N", "M"])},
         {"y": "float32"},
         opset=13,

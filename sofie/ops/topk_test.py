@@ -40,5 +40,5 @@ def test_k_beyond_the_axis_is_refused() -> None:
         {"k": np.array([5], np.int64)},
     )
     program = compile_graph(model)
-    with pytest.raises(interpreter.RequirementError, match="nearest: TopK takes K = 5 .* of 4"):
+    with pytest.raises(interpreter.RequirementError, match=r"nearest: TopK takes K = 5 .* of 4"):
         interpreter.run(program, {"x": np.ones(4, np.float32)})

@@ -1,8 +1,8 @@
 """Runs a program in NumPy, step by step, without C++.
 
 It follows what generated code does (the same loops, offsets, loads and stores), so that a lowering
-can be tested in milliseconds. Every load and store is held to its buffer's bounds, and every element
-of a buffer that a step reads must have been written before.
+can be tested in milliseconds. Every load and store is held to its buffer's bounds, and every
+element of a buffer that a step reads must have been written before.
 """
 
 from __future__ import annotations
