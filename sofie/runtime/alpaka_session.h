@@ -26,8 +26,7 @@ namespace sofie {
 
 // True for queues of a CPU: their work is C++ calls.
 template <class TQueue>
-inline constexpr bool kIsCpuQueue =
-    std::is_same_v<::alpaka::Dev<TQueue>, ::alpaka::DevCpu>;
+inline constexpr bool kIsCpuQueue = std::is_same_v<::alpaka::Dev<TQueue>, ::alpaka::DevCpu>;
 
 // The device that a session on this queue runs on: the CUDA stream behind it, or the CPU.
 template <class TQueue>
@@ -40,8 +39,8 @@ Device DeviceOf(const TQueue& queue) {
   }
 }
 
-// A model on an alpaka queue. One thread at a time. Memory of the views' data is that of the queue's
-// device, whatever their member `memory` says. It has to stay until the work is done.
+// A model on an alpaka queue. One thread at a time. Memory of the views' data is that of the
+// queue's device, whatever their member `memory` says. It has to stay until the work is done.
 template <class TQueue, class Inputs, class OutputBuffers>
 class AlpakaSession {
  public:
@@ -51,12 +50,12 @@ class AlpakaSession {
       : AlpakaSession(queue, DeviceOf(queue), options) {}
   AlpakaSession(const TQueue& queue, const Device& device, const SessionOptions& options = {})
       : state_(std::make_shared<State>(
-            queue,
-            NewSessionFor(static_cast<const Inputs*>(nullptr), Matching(device), options))) {}
+            queue, NewSessionFor(static_cast<const Inputs*>(nullptr), Matching(device), options))) {
+  }
 
-  // Puts the model into the queue, behind what is there, and returns. Errors in the sizes are thrown
-  // at once, except on a non-blocking CPU queue: there the work, and with it every check, is done
-  // by the queue's thread, and what it throws is thrown by the next call of Run or Check.
+  // Puts the model into the queue, behind what is there, and returns. Errors in the sizes are
+  // thrown at once, except on a non-blocking CPU queue: there the work, and with it every check, is
+  // done by the queue's thread, and what it throws is thrown by the next call of Run or Check.
   void Run(TQueue& queue, const Inputs& inputs, const OutputBuffers& outputs) {
     if (!(queue == state_->queue)) {
       throw ArgumentError(

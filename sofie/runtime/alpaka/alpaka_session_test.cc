@@ -45,7 +45,8 @@ Inputs InputsOf(const Tensors& t) {
   return {{t.points.data(), {t.n, 2, t.p}}, {t.mask.data(), {t.n, t.p}}};
 }
 OutputBuffers OutputsOf(Tensors& t) {
-  return {{t.copied.data(), {t.n, 2, t.p}}, {t.mask_copy.data(), {t.n, t.p}},
+  return {{t.copied.data(), {t.n, 2, t.p}},
+          {t.mask_copy.data(), {t.n, t.p}},
           {t.tags.data(), {t.n, 4}}};
 }
 
