@@ -13,7 +13,7 @@ _COMMON_ATTRS = {
 def _fetch(ctx, python, requirement, file, sha256, into, arguments):
     result = ctx.execute(
         [
-            python["executable"],
+            python["fetcher"],
             "-B",
             ctx.path(ctx.attr._fetch),
             "--requirement=" + requirement,

@@ -5,7 +5,10 @@ _MINORS = (11, 12, 13)
 _PROBE = """
 import platform, sys
 assert sys.implementation.name == "cpython" and platform.machine() == "x86_64"
-print(sys.version_info[0], sys.version_info[1], sys.executable)
+print(sys.version_info[0], sys.version_info[1])
+print(sys.executable)
+# Not a virtual environment's: what is installed there would be seen by all that the build runs.
+print(sys._base_executable)
 """
 
 _BUILD = """\
@@ -55,12 +58,13 @@ def _local_python_impl(ctx):
         if probe.return_code:
             seen.append("{} does not run as CPython on x86-64".format(program))
             continue
-        major, minor, executable = probe.stdout.strip().split(" ", 2)
+        version, fetcher, executable = probe.stdout.splitlines()
+        major, minor = version.split(" ")
         if major != "3" or int(minor) not in _MINORS:
             seen.append("{} is {}.{}".format(program, major, minor))
             continue
         ctx.file("python.json", json.encode({
-            "executable": executable,
+            "fetcher": fetcher,
             "tag": "cp" + major + minor,
         }), executable = False)
         ctx.file("BUILD.bazel", _BUILD.format(executable = executable), executable = False)
@@ -86,7 +90,7 @@ def python_info(ctx, python):
       python: label of local_python's python.json.
 
     Returns:
-      A dict with the interpreter's path ("executable") and its tag in the names of wheels ("tag",
-      such as "cp311").
+      A dict with the path of the Python whose pip fetches packages ("fetcher") and the
+      interpreter's tag in the names of wheels ("tag", such as "cp311").
     """
     return json.decode(ctx.read(ctx.path(python)))
