@@ -251,6 +251,8 @@ def _configure(folder: Path, final: Path) -> None:
         f"common --registry=file://{final}/registry",
         # This Bazel stops at its own lock file, also where another workspace asks for none.
         "common --lockfile_mode=off",
+        # Without a WORKSPACE file it would look for rule sets on the network.
+        "common --noenable_workspace",
         # Sandboxes hide /tmp and may hide more; the helpers that tests run lie here.
         f"build --sandbox_add_mount_pair={final}",
     ]
