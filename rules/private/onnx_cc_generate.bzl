@@ -50,6 +50,7 @@ def _onnx_cc_generate_impl(ctx):
         sources.extend(steps[backend])
 
     arguments = ctx.actions.args()
+    arguments.add("--verbosity=-1")  # Warnings and errors only.
     arguments.add(ctx.file.model, format = "--model=%s")
     arguments.add(name, format = "--name=%s")
     arguments.add(ctx.attr.namespace, format = "--namespace=%s")

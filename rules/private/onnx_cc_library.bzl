@@ -9,8 +9,9 @@ load(":onnx_model_info.bzl", "OnnxModelInfo")
 
 _COPTS = ["-std=c++20"]
 
-# Loops over elements are written for the vectoriser, in every compilation mode.
-_KERNEL_COPTS = _COPTS + ["-O3"]
+# Loops over elements are written for the vectoriser, in every compilation mode. It may assume what
+# the code does: look neither at errno nor at floating-point traps. No result depends on that.
+_KERNEL_COPTS = _COPTS + ["-O3", "-fno-math-errno", "-fno-trapping-math"]
 
 def _runtime(name):
     return str(Label("//sofie/runtime" + name))
@@ -117,7 +118,8 @@ def onnx_cc_library(
     cc_library(
         name = name + "_openmp",
         srcs = files("openmp_sources") + step_headers,
-        copts = _KERNEL_COPTS,
+        copts = _KERNEL_COPTS + ["-fopenmp"],
+        linkopts = ["-fopenmp"],
         deps = [_runtime("/kernels:openmp")],
         **part
     )

@@ -10,7 +10,7 @@ def _file_name(case):
 
 def _onnx_references_impl(ctx):
     arguments = ctx.actions.args()
-    arguments.add("--verbosity=-1")  # Errors only.
+    arguments.add("--verbosity=-1")  # Warnings and errors only.
     arguments.add(ctx.file.model, format = "--model=%s")
     outputs = []
     for case in ctx.attr.cases:

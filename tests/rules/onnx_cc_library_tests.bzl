@@ -25,6 +25,7 @@ def _generate_test_impl(ctx):
     asserts.equals(
         env,
         [
+            "--verbosity=-1",
             "--model=models/mlp.onnx",
             "--name=subject",
             "--namespace=tested",
