@@ -233,7 +233,8 @@ def _cuda_library_impl(ctx):
             # nvcc's objects register themselves with the one CUDA runtime of the program.
             disallow_dynamic_library = True,
         )
-        libraries = [outputs.library_to_link.static_library]
+        library = outputs.library_to_link
+        libraries = [library.static_library or library.pic_static_library]
     else:
         linking_context = cc_common.merge_linking_contexts(linking_contexts = linking_contexts)
         libraries = []
