@@ -52,7 +52,9 @@ operands may be computed from sizes (Shape, Gather, Concat, arithmetic), but not
 def matrix() -> str:
     """The page's text."""
     legend = ";\n".join(f"*{name}*: {_listed(types)}" for name, types in _GROUPS.items())
-    return _HEAD.format(legend=legend + ".") + "".join(_row(operator) for operator in registry.every())
+    return _HEAD.format(legend=legend + ".") + "".join(
+        _row(operator) for operator in registry.every()
+    )
 
 
 def _row(operator: Operator) -> str:

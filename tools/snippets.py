@@ -1,0 +1,123 @@
+"""Runs every command that the pages show, in the order in which they show them.
+
+    tools/snippets [--gpu] [--startup=OPTION ...] [BAZEL OPTION ...]
+
+The pages are README.md, CONTRIBUTING.md and docs/*.md. A block of kind
+
+  sh                  is run in the repository
+  sh gpu              likewise, but where there is no GPU its Bazel commands only build
+  sh folder=consumer  is run in a folder beside the repository that holds the page's blocks of kind
+                      "... file=NAME" as files, and a model as my_model.onnx
+  cpp                 is compiled and run by //docs:interface_test
+
+Further options are given to every Bazel command that builds. Exits with 1 at the first command that
+fails.
+"""
+
+import argparse
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+_ROOT = Path(__file__).resolve().parent.parent
+_BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_MODEL = _ROOT / "models" / "mlp.onnx"
+
+
+def pages() -> list[Path]:
+    """The pages with commands."""
+    found = [_ROOT / "README.md", _ROOT / "CONTRIBUTING.md", *sorted(_ROOT.glob("docs/*.md"))]
+    return [page for page in found if page.exists()]
+
+
+def blocks(page: Path) -> Iterator[tuple[str, list[str], str]]:
+    """Language, options and text of each block of a page."""
+    for kind, body in _BLOCK.findall(page.read_text(encoding="utf-8")):
+        language, *options = kind.split()
+        yield language, options, body
+
+
+def commands(body: str) -> list[str]:
+    """The commands of a block: its lines, joined where one ends with a backslash."""
+    joined = body.replace("\\\n", " ")
+    lines = [line.split(" #")[0].strip() for line in joined.splitlines()]
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+def adapted(command: str, startup: Sequence[str], options: Sequence[str], gpu: bool) -> list[str]:
+    """A command as it is run here: with options for Bazel, and without running on a GPU if so."""
+    words = shlex.split(command)
+    if not words[0].endswith("tools/bazel"):
+        return words
+    program, verb, *rest = words
+    if verb in ("build", "run", "test"):
+        if gpu:
+            verb = "build"
+            rest = rest[: rest.index("--")] if "--" in rest else rest
+        rest = [*options, *rest]
+    return [program, *startup, verb, *rest]
+
+
+def _run(words: Sequence[str], folder: Path) -> None:
+    print(f"snippets: {shlex.join(words)}", file=sys.stderr, flush=True)
+    if subprocess.run(words, cwd=folder, check=False).returncode:
+        sys.exit(f"snippets: this failed in {folder}: {shlex.join(words)}")
+
+
+def _consumer(page: Path, beside: Path) -> Path:
+    """A workspace of the files that the page shows, with this repository as its neighbour."""
+    folder = beside / "consumer"
+    folder.mkdir()
+    (beside / "sofie").symlink_to(_ROOT)
+    for _, options, body in blocks(page):
+        for option in options:
+            if option.startswith("file="):
+                (folder / option.removeprefix("file=")).write_text(body, encoding="utf-8")
+    shutil.copyfile(_MODEL, folder / "my_model.onnx")
+    return folder
+
+
+def main() -> None:
+    """Runs the commands."""
+    parser = argparse.ArgumentParser(
+        prog="tools/snippets",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--gpu", action="store_true", help="run what needs a GPU too")
+    parser.add_argument("--startup", action="append", default=[], help="for Bazel's start")
+    arguments, options = parser.parse_known_args()
+    count = 0
+    for page in pages():
+        for language, kinds, body in blocks(page):
+            if language != "sh":
+                continue
+            build_only = "gpu" in kinds and not arguments.gpu
+            for command in commands(body):
+                count += 1
+                if "folder=consumer" not in kinds:
+                    _run(adapted(command, arguments.startup, options, build_only), _ROOT)
+                    continue
+                with tempfile.TemporaryDirectory(prefix="snippets-") as temporary:
+                    folder = _consumer(page, Path(temporary))
+                    base = f"--output_base={temporary}/output_base"
+                    shared = [o for o in options if o.startswith(("--disk_cache", "--verbose"))]
+                    try:
+                        _run(adapted(command, [base], shared, build_only), folder)
+                    finally:
+                        bazel = [str(_ROOT / "tools" / "bazel"), base, "shutdown"]
+                        subprocess.run(bazel, cwd=folder, check=False)
+                        # Bazel makes its folders read-only.
+                        subprocess.run(["chmod", "-R", "u+w", temporary], check=False)
+    if not count:
+        sys.exit("snippets: the pages show no command.")
+    print(f"snippets: {count} commands ran.", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
