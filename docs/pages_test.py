@@ -53,7 +53,7 @@ def test_every_snippet_is_shown() -> None:
 
 @pytest.mark.parametrize("page", _PAGES, ids=str)
 def test_other_code_is_a_file(page: pathlib.Path) -> None:
-    """Python and Starlark blocks are parts of files in the repository, or given to tools/snippets."""
+    """Python and Starlark blocks are parts of files here, or given to tools/snippets."""
     for kind, body in _blocks(page):
         language, *options = kind.split()
         named = [o.removeprefix("file=") for o in options if o.startswith("file=")]
