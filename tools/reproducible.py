@@ -3,9 +3,9 @@
     tools/reproducible [--arch=sm_90] [--work=FOLDER] [BAZEL OPTION ...]
 
 The copies hold what git knows or would add. They lie in folders of different length, have output
-bases of different length, no cache in common but that of downloads, and different seeds of Python's
-hashes. Compared by SHA-256 are generated sources, weights, manifests, objects (those that nvcc makes
-included), libraries and the program //examples:tag_jets.
+bases of different length, no cache in common but that of downloads, and different seeds of
+Python's hashes. Compared by SHA-256 are generated sources, weights, manifests, objects (those that
+nvcc makes included), libraries and the program //examples:tag_jets.
 
 Exits with 1 and names the file that differs first, in the order in which a build makes them: what
 differs later is mostly a consequence.
