@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import time
 import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
@@ -160,12 +161,19 @@ def _pip_download(requirement: str, file: str, digest: str, folder: Path) -> Pat
     output = done.stdout + done.stderr
     fetched = folder / file
     if done.returncode or not fetched.exists():
-        raise FetchError(
-            f"{_explain(requirement, file, output)}\npip said:\n{output.strip()[-3000:]}"
-        )
+        last = "\n".join(output.strip().splitlines()[-6:])
+        raise FetchError(f"{_explain(requirement, file, output)}\npip said at last:\n{last}")
     if sha256(fetched) != digest:
         raise FetchError(f"{file} does not have the SHA-256 recorded in third_party/lock.json.")
     return fetched
+
+
+def _remove_left(folder: Path) -> None:
+    """Removes what fetches that were killed left behind; none takes a day."""
+    for left in folder.glob(".fetch-*"):
+        with contextlib.suppress(OSError):
+            if time.time() - left.stat().st_mtime > 24 * 3600:
+                shutil.rmtree(left)
 
 
 @contextlib.contextmanager
@@ -183,6 +191,7 @@ def obtain(requirement: str, file: str, digest: str) -> Iterator[Path]:
         if path.exists() and sha256(path) == digest:
             yield path
             return
+        _remove_left(kept)
     with tempfile.TemporaryDirectory(prefix=".fetch-", dir=kept) as temporary:
         fetched = _pip_download(requirement, file, digest, Path(temporary))
         if kept is not None:

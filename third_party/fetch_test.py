@@ -120,6 +120,17 @@ def test_does_not_trust_a_kept_download(tmp_path: Path) -> None:
     assert (tmp_path / "into/kit/a").read_bytes() == b"a"
 
 
+def test_removes_what_killed_fetches_left(tmp_path: Path) -> None:
+    wheel = _wheel(tmp_path / "index", "kit", {"kit/a": "a"})
+    downloads = tmp_path / "home/.cache/sofie/downloads"
+    for name in (".fetch-old", ".fetch-new"):
+        (downloads / name).mkdir(parents=True)
+    os.utime(downloads / ".fetch-old", (0, 0))
+    assert _fetch(tmp_path, "kit==1.0", wheel.name, fetch.sha256(wheel)).returncode == 0
+    assert not (downloads / ".fetch-old").exists()
+    assert (downloads / ".fetch-new").exists()
+
+
 def test_runs_nothing_of_a_source_distribution(tmp_path: Path) -> None:
     mark = tmp_path / "ran"
     source = _source(
