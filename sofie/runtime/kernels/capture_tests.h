@@ -86,9 +86,10 @@ TEST(CaptureTest, AFailedLaunchThrows) {
   TestContext<Cuda> context;
   Array<Cuda, float> x(std::vector<float>(10, 0.0f));
   cudaStream_t stream = context.stream();
-  // A legacy-stream call makes the capture invalid; launches into it then fail.
+  // Waiting for a stream that is being captured makes the capture invalid; launches then fail.
   CheckCuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
   EXPECT_NE(cudaStreamSynchronize(stream), cudaSuccess);
+  static_cast<void>(cudaGetLastError());
   Launcher<Cuda> launcher(*context);
   try {
     launcher.Pointwise(std::array<int64_t, 1>{10}, [&]<class I>() { return AddOne<I>{x.data()}; });

@@ -94,6 +94,8 @@ class Array {
 #if defined(__CUDACC__)
     CheckCuda(cudaMalloc(&device_, bytes() + 1));
     CheckCuda(cudaMemcpy(device_, values_.data(), bytes(), cudaMemcpyHostToDevice));
+    // The copy may still be on its way, and the context's stream does not wait for it.
+    CheckCuda(cudaDeviceSynchronize());
 #endif
   }
   // Filled with bytes that are NaN, or -1, to the tests.

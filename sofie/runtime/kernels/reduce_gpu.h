@@ -58,7 +58,7 @@ struct RowsOnGpu {
       Accumulator value = Combine::Identity();
       if (valid) {
         const Combine combine;
-#pragma unroll 4
+#pragma unroll 8
         for (Count r = lane; r < length; r += kLanes) {
           value = combine(value, static_cast<Accumulator>(Load(index, r)));
         }
