@@ -13,10 +13,15 @@ thread_local int64_t allocations = 0;
 void* CountedNew(size_t bytes, size_t alignment) {
   ++allocations;
   const size_t rounded = (std::max<size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
-  void* data = rounded < bytes ? nullptr : std::aligned_alloc(alignment, rounded);
+  return rounded < bytes ? nullptr : std::aligned_alloc(alignment, rounded);
+}
+
+void* OrThrow(void* data) {
   if (data == nullptr) throw std::bad_alloc();
   return data;
 }
+
+constexpr size_t kDefaultAlignment = __STDCPP_DEFAULT_NEW_ALIGNMENT__;
 
 }  // namespace
 
@@ -25,9 +30,15 @@ int64_t HeapAllocations() { return allocations; }
 }  // namespace sofie
 
 void* operator new(size_t bytes) {
-  return sofie::CountedNew(bytes, __STDCPP_DEFAULT_NEW_ALIGNMENT__);
+  return sofie::OrThrow(sofie::CountedNew(bytes, sofie::kDefaultAlignment));
 }
 void* operator new(size_t bytes, std::align_val_t alignment) {
+  return sofie::OrThrow(sofie::CountedNew(bytes, static_cast<size_t>(alignment)));
+}
+void* operator new(size_t bytes, const std::nothrow_t&) noexcept {
+  return sofie::CountedNew(bytes, sofie::kDefaultAlignment);
+}
+void* operator new(size_t bytes, std::align_val_t alignment, const std::nothrow_t&) noexcept {
   return sofie::CountedNew(bytes, static_cast<size_t>(alignment));
 }
 void operator delete(void* data) noexcept { std::free(data); }

@@ -12,8 +12,10 @@
 namespace sofie {
 namespace {
 
-// Sums of a few of these stay far below the largest int64_t.
-constexpr int64_t kMaxBufferBytes = int64_t{1} << 50;
+// Limits far above any machine's memory, and far enough below the largest int64_t that the shape
+// program does not overflow.
+constexpr int64_t kMaxBufferBytes = int64_t{1} << 46;
+constexpr int64_t kMaxSymbol = int64_t{1} << 40;
 
 const BackendProgram& FindProgram(const ModelInfo& info, std::span<const BackendProgram> programs,
                                   Backend backend) {
@@ -51,8 +53,8 @@ bool Within(std::span<const int64_t> a, std::span<const int64_t> b) {
 }
 
 // The generated shape program has to agree with the generated tables.
-void CheckGenerated(const ModelInfo& info, const char* name, int64_t bytes, size_t expected) {
-  if (bytes >= 0 && static_cast<size_t>(bytes) == expected) return;
+void CheckGenerated(const ModelInfo& info, const char* name, int64_t bytes, int64_t expected) {
+  if (bytes == expected) return;
   throw Error(std::string("model '") + info.name + "' is inconsistent: buffer '" + name + "' has " +
               std::to_string(bytes) + " bytes, but its shape needs " + std::to_string(expected) +
               "; generate the model again");
@@ -311,6 +313,24 @@ Plan& SessionCore::PlanFor(std::span<const int64_t> symbols, bool with_graph) {
 }
 
 Plan SessionCore::NewPlan(std::span<const int64_t> symbols) const {
+  const auto check_bytes = [&](const char* name, int64_t bytes) {
+    if (bytes >= 0 && bytes <= kMaxBufferBytes) return;
+    throw MemoryError(Where() + ": '" + name + "' for " + SymbolsToString(info_, symbols) +
+                      " is larger than any memory; use smaller sizes");
+  };
+  for (size_t i = 0; i < symbols.size(); ++i) {
+    if (symbols[i] > kMaxSymbol) check_bytes(info_.symbols[i], -1);
+  }
+  std::vector<int64_t> input_bytes;
+  for (const TensorInfo& input : info_.inputs) {
+    Shape shape;
+    for (const DimInfo& dim : input.dims) {
+      shape.Append(dim.symbol >= 0 ? symbols[dim.symbol] : dim.value);
+    }
+    check_bytes(input.name, shape.elements());
+    input_bytes.push_back(static_cast<int64_t>(BytesOf(input.dtype, shape)));
+  }
+
   Plan plan;
   plan.symbols.assign(symbols.begin(), symbols.end());
   plan.buffer_bytes.resize(info_.buffers.size());
@@ -323,11 +343,7 @@ Plan SessionCore::NewPlan(std::span<const int64_t> symbols) const {
   for (size_t i = 0; i < requests.size(); ++i) {
     const BufferInfo& buffer = info_.buffers[i];
     const int64_t bytes = plan.buffer_bytes[i];
-    if (bytes < 0 || bytes > kMaxBufferBytes) {
-      throw MemoryError(Where() + ": buffer '" + buffer.name + "' for " +
-                        SymbolsToString(info_, symbols) +
-                        " is larger than any memory; use smaller sizes");
-    }
+    check_bytes(buffer.name, bytes);
     if (bytes / buffer.element_size > std::numeric_limits<int32_t>::max()) plan.wide = true;
     if (!InArena(i)) continue;
     requests[i] = {.bytes = bytes, .first_step = buffer.first_step, .last_step = buffer.last_step};
@@ -338,16 +354,11 @@ Plan SessionCore::NewPlan(std::span<const int64_t> symbols) const {
     }
   }
   for (size_t i = 0; i < inputs; ++i) {
-    Shape shape;
-    for (const DimInfo& dim : info_.inputs[i].dims) {
-      shape.Append(dim.symbol >= 0 ? symbols[dim.symbol] : dim.value);
-    }
-    CheckGenerated(info_, info_.buffers[i].name, plan.buffer_bytes[i],
-                   BytesOf(info_.inputs[i].dtype, shape));
+    CheckGenerated(info_, info_.buffers[i].name, plan.buffer_bytes[i], input_bytes[i]);
   }
   for (size_t i = 0; i < info_.outputs.size(); ++i) {
     CheckGenerated(info_, info_.buffers[inputs + i].name, plan.buffer_bytes[inputs + i],
-                   BytesOf(info_.outputs[i].dtype, plan.output_shapes[i]));
+                   static_cast<int64_t>(BytesOf(info_.outputs[i].dtype, plan.output_shapes[i])));
   }
   plan.layout = PackArena(requests);
   return plan;
