@@ -259,6 +259,10 @@ class Builder:
     def _buffer(self, tensor: Tensor, order: Sequence[int]) -> Buffer:
         return Buffer(tensor.node, tensor.dtype, tensor.shape, tuple(order), BufferKind.TEMPORARY)
 
+    def settled(self, value: expr.Expr) -> expr.Expr:
+        """``value`` with every reduction in it put into memory."""
+        return self._settle(value, (), None)[0]
+
     def _settle(
         self,
         value: expr.Expr,

@@ -16,6 +16,7 @@ from sofie.ir.expr import Call, Expr, Literal, Select
 from sofie.ir.node import Node
 from sofie.ir.program import Epilogue
 from sofie.ir.tensor import Index, Permute, Reshape, Strided, Tensor
+from sofie.ops.factoring import factored
 from sofie.ops.registry import operator
 from sofie.ops.spatial import Window, window
 
@@ -37,6 +38,13 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
     groups = node.attr_int("group", 1)
     kernel = tuple(int(k) for k in w.shape[2:])
     taps = window(node, kernel)
+    relu = node.attr_string("activation", "") == "Relu"
+    array = node.array(1)
+    if taps.is_pointwise and groups == 1 and array is not None:
+        matrix = array.reshape(array.shape[:2])
+        result = factored(b, node.input(1).name or "", x, matrix, bias, relu)
+        if result is not None:
+            return [result]
     shape = node.out_shape()
     order = channels_last(x.rank)
     out = b.output(x.dtype, shape, order)
@@ -49,13 +57,12 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
     width = int(np.prod(kernel)) * inner
     # [points, groups * width] as [groups, points, width]; likewise for the result.
     a = Permute(Reshape(rows, (points, sympy.Integer(groups), sympy.Integer(width))), (1, 0, 2))
-    result = Permute(
+    target = Permute(
         Reshape(Permute(out, order), (points, sympy.Integer(groups), sympy.Integer(outer))),
         (1, 0, 2),
     )
     fused = groups == 1
-    relu = node.attr_string("activation", "") == "Relu"
-    memory = result.strided()
+    memory = target.strided()
     assert memory is not None
     b.matmul(
         b.in_memory(a),

@@ -205,7 +205,8 @@ class _Point:
                 assert written[live].all(), f"{node.buffer.name}: load before any store"
             if not memory.size:
                 return np.zeros(self.points, memory.dtype)
-            return memory[np.clip(offset, 0, memory.size - 1)]
+            loaded: Array = memory[np.clip(offset, 0, memory.size - 1)]
+            return loaded
         if isinstance(node, expr.Literal):
             return np.full(self.points, node.value, np.dtype(node.dtype.name))
         if isinstance(node, expr.Index):
