@@ -1,31 +1,18 @@
 // A model on alpaka's CPU queues.
-#include "sofie/runtime/alpaka_session.h"
-
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "sofie/runtime/alpaka/session_testing.h"
 #include "sofie/runtime/backend.h"
 #include "sofie/runtime/error.h"
 #include "sofie/runtime/session.h"
 #include "sofie/runtime/test_model.h"
 
 namespace sofie::test_model {
-
-// What a generated header declares.
-struct Inputs {
-  View<const float> points;
-  View<const float> mask;
-};
-struct OutputBuffers {
-  View<float> copied;
-  View<float> mask_copy;
-  View<float> tags;
-};
 
 std::unique_ptr<SessionCore> NewSessionFor(const Inputs*, const Device& device,
                                            const SessionOptions& options) {
@@ -34,11 +21,6 @@ std::unique_ptr<SessionCore> NewSessionFor(const Inputs*, const Device& device,
                                             {Backend::kOpenMp, &EnqueueOnHost, &kOpenMpBackend}};
   return std::make_unique<SessionCore>(Info(), programs, blob, device, options);
 }
-std::array<TensorView, 2> TensorViews(const Inputs& inputs) { return {inputs.points, inputs.mask}; }
-std::array<MutableTensorView, 3> TensorViews(const OutputBuffers& outputs) {
-  return {outputs.copied, outputs.mask_copy, outputs.tags};
-}
-
 namespace {
 
 Inputs InputsOf(const Tensors& t) {
@@ -49,9 +31,6 @@ OutputBuffers OutputsOf(Tensors& t) {
           {t.mask_copy.data(), {t.n, t.p}},
           {t.tags.data(), {t.n, 4}}};
 }
-
-template <class TQueue>
-using TestSession = AlpakaSession<TQueue, Inputs, OutputBuffers>;
 
 ::alpaka::DevCpu Cpu() {
 #if ALPAKA_VERSION > BOOST_VERSION_NUMBER(1, 0, 0)

@@ -19,6 +19,10 @@ namespace {
 
 // Shapes kept at most. A session that sees more sizes than this asks cuBLASLt again.
 constexpr size_t kMostPlans = 1024;
+// Up to here sums are not split among blocks: measured on an H200, the further launches that such
+// an algorithm needs cost small products more than it saves, and cuBLASLt ranks them first
+// regardless.
+constexpr int64_t kUnsplitSum = 1024;
 // More alignment than this is of no use to a kernel.
 constexpr uint32_t kMostAlignment = 16;
 
@@ -227,10 +231,18 @@ class CublasLt final : public GemmBlas {
                         key.batch, key.stride_b);
     plan->d = NewLayout(kType, key.n, key.m, key.ldd, key.batch, key.stride_d);
 
+    const bool may_split = key.k > kUnsplitSum;
+    return (!may_split && Ask(key, CUBLASLT_REDUCTION_SCHEME_NONE, plan)) ||
+           Ask(key, CUBLASLT_REDUCTION_SCHEME_MASK, plan);
+  }
+
+  // Asks for the algorithm of a plan that has everything else. False if there is none.
+  bool Ask(const Key& key, uint32_t reduction_schemes, Plan* plan) {
     cublasLtMatmulPreference_t raw = nullptr;
     Check(cublasLtMatmulPreferenceCreate(&raw), "cublasLtMatmulPreferenceCreate");
     const OwnedPreference preference(raw);
     Prefer(raw, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, key.workspace_bytes);
+    Prefer(raw, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, reduction_schemes);
     Prefer(raw, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, key.align_b);
     Prefer(raw, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, key.align_a);
     Prefer(raw, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, key.align_d);
@@ -238,9 +250,9 @@ class CublasLt final : public GemmBlas {
 
     cublasLtMatmulHeuristicResult_t result = {};
     int found = 0;
-    const cublasStatus_t status =
-        cublasLtMatmulAlgoGetHeuristic(handle_.get(), description, plan->b.get(), plan->a.get(),
-                                       plan->d.get(), plan->d.get(), raw, 1, &result, &found);
+    const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
+        handle_.get(), plan->description.get(), plan->b.get(), plan->a.get(), plan->d.get(),
+        plan->d.get(), raw, 1, &result, &found);
     if (status == CUBLAS_STATUS_NOT_SUPPORTED || (status == CUBLAS_STATUS_SUCCESS && found == 0)) {
       return false;
     }

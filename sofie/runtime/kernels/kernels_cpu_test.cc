@@ -1,5 +1,6 @@
 // The kernels on the CPU backends. Compiled with -fopenmp.
 #include "sofie/runtime/kernels/gemm_tests.h"
+#include "sofie/runtime/kernels/math_tests.h"
 #include "sofie/runtime/kernels/normalize_tests.h"
 #include "sofie/runtime/kernels/pointwise_tests.h"
 #include "sofie/runtime/kernels/reduce_tests.h"

@@ -41,8 +41,8 @@ struct PointwiseOnGpu {
   uint32_t log_lanes;  // threads of a tile
   uint32_t tile;       // columns of a tile
 
-  static void Launch(LaunchContext& context, const Body& body, const std::array<int64_t, R>& extents,
-                     int64_t points) {
+  static void Launch(LaunchContext& context, const Body& body,
+                     const std::array<int64_t, R>& extents, int64_t points) {
     const int64_t columns = R == 0 ? 1 : extents[R == 0 ? 0 : R - 1];
     const int64_t rows = points / columns;
     std::array<int64_t, kOuter> outer;
@@ -55,16 +55,17 @@ struct PointwiseOnGpu {
     const int64_t tile = lanes * per_thread;
     const int64_t tiles = (columns + tile - 1) / tile;
     const int64_t items = rows * tiles;
-    LaunchBlocks(context, (items * lanes + kBlockThreads - 1) / kBlockThreads, kBlocks,
-                 PointwiseOnGpu{
-                     .body = body,
-                     .items = IndexSpace<I, 2>({rows, tiles}),
-                     .outer = IndexSpace<I, kOuter>(outer),
-                     .item_count = static_cast<Count>(items),
-                     .columns = static_cast<Count>(columns),
-                     .log_lanes = static_cast<uint32_t>(std::countr_zero(static_cast<uint64_t>(lanes))),
-                     .tile = static_cast<uint32_t>(tile),
-                 });
+    LaunchBlocks(
+        context, (items * lanes + kBlockThreads - 1) / kBlockThreads, kBlocks,
+        PointwiseOnGpu{
+            .body = body,
+            .items = IndexSpace<I, 2>({rows, tiles}),
+            .outer = IndexSpace<I, kOuter>(outer),
+            .item_count = static_cast<Count>(items),
+            .columns = static_cast<Count>(columns),
+            .log_lanes = static_cast<uint32_t>(std::countr_zero(static_cast<uint64_t>(lanes))),
+            .tile = static_cast<uint32_t>(tile),
+        });
   }
 
   template <class Acc>
