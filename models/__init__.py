@@ -1,1 +1,1 @@
-"""The models of this repository: scripts that make them, and the reference they are tested against."""
+"""The models of this repository: scripts that make them, and the reference they are held to."""

@@ -4,7 +4,8 @@
 
 Input image[N, 1, 32, 32] (energy per cell, in units in which the values are of order 1), output
 probabilities[N, 3], all fp32: a padded 3×3 convolution with batch normalisation, ReLU and 2×2 max
-pooling, a 3×3 convolution of stride 2 with ReLU, two fully connected layers and a softmax. The weights are seeded, not trained.
+pooling, a 3×3 convolution of stride 2 with ReLU, two fully connected layers and a softmax. The
+weights are seeded, not trained.
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ class _Analysis:
         """TopK along the last axis; equal values in the order of their indices."""
         order = np.argsort(-slices if largest else slices, axis=-1, kind="stable")
         values = np.take_along_axis(slices, order, -1)
-        if np.issubdtype(slices.dtype, np.floating) and 0 < k:
+        if np.issubdtype(slices.dtype, np.floating) and k > 0:
             # Places i and i + 1 are tied; the last pair is the one at the border, k - 1 and k.
             pairs = values[..., : k + 1]
             gap = np.abs(np.diff(pairs, axis=-1))

@@ -6,7 +6,8 @@ outputs come from ONNX Runtime on the CPU, or, where that refuses the model or t
 ONNX's reference evaluator; never from anything else.
 
 For a model that selects (TopK), some rows may hang on a near tie: `models.near_ties` finds them in
-float64. Seeds are tried in turn, from a given one on, until at most 5 % of the rows are of that kind.
+float64. Seeds are tried in turn, from a given one on, until at most 5 % of the rows are of that
+kind.
 
 One case is one file in NumPy's `.npz` format: a ZIP archive whose members are stored without
 compression, each an array in C order named as here with `.npy` after it. Inputs and outputs are
