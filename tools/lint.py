@@ -25,6 +25,7 @@ import fcntl
 import hashlib
 import json
 import os
+import pwd
 import shutil
 import subprocess
 import sys
@@ -119,7 +120,8 @@ def _cache_folder() -> Path:
     cache = os.environ.get("XDG_CACHE_HOME") or ""
     if os.path.isabs(cache):
         return Path(cache) / "sofie"
-    return Path(os.environ.get("HOME") or Path.home()) / ".cache" / "sofie"
+    home = os.environ.get("HOME") or pwd.getpwuid(os.getuid()).pw_dir
+    return Path(home) / ".cache" / "sofie"
 
 
 @contextlib.contextmanager
