@@ -46,10 +46,11 @@ _BUILDIFIER = "8.2.1"
 _BUILDIFIER_MEMBER = "package/buildifier-linux_amd64"
 _BUILDIFIER_SHA256 = "6ceb7b0ab7cf66fceccc56a027d21d9cc557a7f34af37d2101edb56b92fcfa1a"
 
-# What newer rule sets than the ones in MODULE.bazel have, and duplicates of what a doc string says.
+# Off: what newer rule sets than those in MODULE.bazel have, loads of private rules by the tests of
+# this workspace, and doc strings that would repeat what names say.
 _BUILDIFIER_WARNINGS = (
     "--warnings=-native-cc-common,-native-cc-info,-native-cc-library,-native-cc-test,"
-    "-native-py,-function-docstring-args,-function-docstring-return"
+    "-native-py,-bzl-visibility,-function-docstring-args,-function-docstring-return"
 )
 
 _CPP = (".h", ".cc", ".cu", ".cuh")
