@@ -15,7 +15,7 @@ _K = 3
 def _edge_conv(spelling: str, bias: bool, relu: bool) -> onnx.ModelProto:
     """EdgeConv's first layer over neighbours i, i + 1, i + 2 (clamped), in two spellings."""
     rng = np.random.default_rng(17)
-    constants = {
+    constants: dict[str, np.ndarray] = {
         "w": rng.standard_normal((6, 8, 1, 1)).astype(np.float32),
         "axis": np.array([3], np.int64),
         "repeat": np.array([1, 1, 1, _K], np.int64),
@@ -86,7 +86,7 @@ def test_a_convolution_of_points_as_they_are_stays_one_product() -> None:
 
 def test_anything_but_sums_of_rows_is_multiplied_as_it_is() -> None:
     weights = np.random.default_rng(3).standard_normal((3, 4, 1, 1)).astype(np.float32)
-    constants = {
+    constants: dict[str, np.ndarray] = {
         "w": weights,
         "axis": np.array([3], np.int64),
         "repeat": np.array([1, 1, 1, _K], np.int64),
