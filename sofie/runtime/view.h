@@ -56,9 +56,10 @@ struct View {
   Shape shape = {};
   Memory memory = Memory::kHost;
 
-  operator View<const T>() const  // NOLINT: as a pointer converts to a pointer to const.
-    requires(!std::is_const_v<T>)
-  {
+  // A template, since nvcc warns of a conversion of View<const T> to itself.
+  template <class U>
+    requires(!std::is_const_v<T> && std::is_same_v<U, const T>)
+  operator View<U>() const {  // NOLINT: as a pointer converts to a pointer to const.
     return {data, shape, memory};
   }
 };
