@@ -19,9 +19,9 @@ namespace {
 
 // Shapes kept at most. A session that sees more sizes than this asks cuBLASLt again.
 constexpr size_t kMostPlans = 1024;
-// Up to here sums are not split among blocks: measured on an H200, the further launches that such
-// an algorithm needs cost small products more than it saves, and cuBLASLt ranks them first
-// regardless.
+// Up to here sums are not split among blocks, and no workspace is offered, which would invite it.
+// Measured on an H200: the further launches of such algorithms cost small products more than they
+// save, and cuBLASLt often ranks them first regardless (100 x 100 x 64: 11.7 us against 3.1 us).
 constexpr int64_t kUnsplitSum = 1024;
 // More alignment than this is of no use to a kernel.
 constexpr uint32_t kMostAlignment = 16;
@@ -232,16 +232,16 @@ class CublasLt final : public GemmBlas {
     plan->d = NewLayout(kType, key.n, key.m, key.ldd, key.batch, key.stride_d);
 
     const bool may_split = key.k > kUnsplitSum;
-    return (!may_split && Ask(key, CUBLASLT_REDUCTION_SCHEME_NONE, plan)) ||
-           Ask(key, CUBLASLT_REDUCTION_SCHEME_MASK, plan);
+    return (!may_split && Ask(key, CUBLASLT_REDUCTION_SCHEME_NONE, 0, plan)) ||
+           Ask(key, CUBLASLT_REDUCTION_SCHEME_MASK, key.workspace_bytes, plan);
   }
 
   // Asks for the algorithm of a plan that has everything else. False if there is none.
-  bool Ask(const Key& key, uint32_t reduction_schemes, Plan* plan) {
+  bool Ask(const Key& key, uint32_t reduction_schemes, uint64_t workspace_bytes, Plan* plan) {
     cublasLtMatmulPreference_t raw = nullptr;
     Check(cublasLtMatmulPreferenceCreate(&raw), "cublasLtMatmulPreferenceCreate");
     const OwnedPreference preference(raw);
-    Prefer(raw, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, key.workspace_bytes);
+    Prefer(raw, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_bytes);
     Prefer(raw, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, reduction_schemes);
     Prefer(raw, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, key.align_b);
     Prefer(raw, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, key.align_a);
