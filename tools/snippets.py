@@ -49,14 +49,16 @@ def commands(body: str) -> list[str]:
     return [line for line in lines if line and not line.startswith("#")]
 
 
-def adapted(command: str, startup: Sequence[str], options: Sequence[str], gpu: bool) -> list[str]:
-    """A command as it is run here: with options for Bazel, and without running on a GPU if so."""
+def adapted(
+    command: str, startup: Sequence[str], options: Sequence[str], build_only: bool
+) -> list[str]:
+    """A command as it is run here: with options for Bazel, or only built."""
     words = shlex.split(command)
     if not words[0].endswith("tools/bazel"):
         return words
     program, verb, *rest = words
     if verb in ("build", "run", "test"):
-        if gpu:
+        if build_only:
             verb = "build"
             rest = rest[: rest.index("--")] if "--" in rest else rest
         rest = [*options, *rest]
