@@ -75,6 +75,11 @@ bool IsEmpty(const GemmArgs<T>& args) {
 template <class T>
 GemmArgs<T> FoldBatch(const GemmArgs<T>& args);
 
+// The product on OpenBLAS in the calling thread, for kernels that share their work among threads
+// themselves. The arguments must be valid, their extents at most INT32_MAX, and the Blas of some
+// CPU context must exist.
+void GemmInThread(const GemmArgs<float>& args);
+
 // OpenBLAS, in up to `threads` OpenMP threads, each on a share of the rows or of the batch.
 std::unique_ptr<Blas> NewCpuBlas(int threads);
 // cuBLASLt on CUDA device `device_index`, in `stream` (a cudaStream_t). Descriptors and algorithms

@@ -1,4 +1,5 @@
 // The kernels on the CPU backends. Compiled with -fopenmp.
+#include "sofie/runtime/kernels/dense_tests.h"
 #include "sofie/runtime/kernels/gemm_tests.h"
 #include "sofie/runtime/kernels/math_tests.h"
 #include "sofie/runtime/kernels/normalize_tests.h"

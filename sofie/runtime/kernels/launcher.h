@@ -19,6 +19,7 @@
 #include "sofie/runtime/error.h"
 #include "sofie/runtime/kernels/backend_tags.h"
 #include "sofie/runtime/kernels/combine.h"
+#include "sofie/runtime/kernels/dense_shape.h"
 #include "sofie/runtime/kernels/index.h"
 #include "sofie/runtime/kernels/launch.h"
 #include "sofie/runtime/kernels/math.h"
@@ -31,6 +32,7 @@
 #include "sofie/runtime/kernels/reduce_gpu.h"
 #include "sofie/runtime/kernels/topk_gpu.h"
 #else
+#include "sofie/runtime/kernels/dense_cpu.h"
 #include "sofie/runtime/kernels/pointwise_cpu.h"
 #include "sofie/runtime/kernels/reduce_cpu.h"
 #include "sofie/runtime/kernels/topk_cpu.h"
@@ -76,6 +78,29 @@ class Launcher {
                  const Make& make) {
     if (Elements(reduced) == 0) return;
     Rows<Policy, Finish::kMap>(kept, reduced, make);
+  }
+
+  // body.Store(kept…, c, acc) for every kept point and output column c, where acc combines, with
+  // Body::Combine, column c of the group's Shape::kRows rows after all layers. Before them, element
+  // [r, c] of the group is body.Load(kept…, r, c). Groups of one row need no Combine. Throws
+  // ArgumentError if a weight is null or, on a GPU, not 16-byte aligned.
+  template <class Shape, size_t K, class Make>
+  void Dense(const std::array<int64_t, K>& kept,
+             const std::array<DenseLayer, Shape::kLayers>& layers, const Make& make) {
+    const int64_t groups = Elements(kept);
+    if (groups == 0) return;
+    for (const DenseLayer& layer : layers) {
+      if (layer.weight == nullptr) throw ArgumentError("Dense: a weight is null");
+    }
+    if constexpr (B::kGpu) {
+      static_assert(!B::kGpu, "chains of dense layers run on the CPU backends only");
+    } else {
+#if !defined(__CUDACC__)
+      const auto body = make.template operator()<int64_t>();
+      using Body = std::remove_const_t<decltype(body)>;
+      DenseOnCpu<Body, K, Shape>::template Launch<B>(context_, body, kept, layers);
+#endif
+    }
   }
 
   // Throws ArgumentError unless 0 ≤ k ≤ axis.

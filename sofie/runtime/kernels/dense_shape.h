@@ -1,0 +1,54 @@
+// A chain of dense layers that is computed on tiles of rows, so that what lies between the layers
+// is never written to memory.
+#ifndef SOFIE_RUNTIME_KERNELS_DENSE_SHAPE_H_
+#define SOFIE_RUNTIME_KERNELS_DENSE_SHAPE_H_
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace sofie::kernels {
+
+// How products are computed on a GPU; CPUs always use float arithmetic. kFloat32 is at least as
+// accurate as float arithmetic, but an infinite operand may give NaN where that gives an infinity;
+// kTf32 rounds both factors to 11 significant bits.
+enum class Precision : uint8_t { kFloat32, kTf32 };
+
+// out = activation(in · weightᵀ + bias): weight is [width out, width in], row-major and 16-byte
+// aligned; bias has [width out] elements or is null; the activation is ReLU, or none. All in the
+// memory of the backend.
+struct DenseLayer {
+  const float* weight = nullptr;
+  const float* bias = nullptr;
+  bool relu = false;
+};
+
+// Groups of kRows_ rows that go through layers of widths kWidths_: those of the input and of each
+// layer's output. The kernels are made for widths that are multiples of 32; others only cost more.
+template <int kRows_, Precision kPrecision_, int... kWidths_>
+struct DenseShape {
+  static constexpr int kRows = kRows_;
+  static constexpr Precision kPrecision = kPrecision_;
+  static constexpr int kLayers = static_cast<int>(sizeof...(kWidths_)) - 1;
+  static constexpr std::array<int, sizeof...(kWidths_)> kWidths = {kWidths_...};
+  static constexpr int kInput = kWidths[0];
+  static constexpr int kOutput = kWidths[sizeof...(kWidths_) - 1];
+  static constexpr int kWidest = std::max({kWidths_...});
+
+  static_assert(kRows == 1 || kRows == 16 || kRows == 32, "groups have 1, 16 or 32 rows");
+  static_assert(kLayers >= 1 && kLayers <= 4, "there may be 1 to 4 layers");
+  static_assert(kInput >= 1 && kInput <= 512, "the input's width must be in 1 … 512");
+  static_assert(
+      [] {
+        for (size_t i = 1; i < kWidths.size(); ++i) {
+          if (kWidths[i] < 8 || kWidths[i] > 256 || kWidths[i] % 8 != 0) return false;
+        }
+        return true;
+      }(),
+      "the layers' widths must be multiples of 8 in 8 … 256");
+};
+
+}  // namespace sofie::kernels
+
+#endif  // SOFIE_RUNTIME_KERNELS_DENSE_SHAPE_H_
