@@ -1,0 +1,1 @@
+#include "tests/alpaka_model_tests.h"

@@ -1,0 +1,231 @@
+// A model among other work on an alpaka queue, through its second header: kernels of the caller's
+// before and after it, in the caller's memory, and one wait at the end. alpaka_model_test.cc
+// compiles these for the CPU's queues and alpaka_model_cuda_test.cu for CUDA's.
+#ifndef TESTS_ALPAKA_MODEL_TESTS_H_
+#define TESTS_ALPAKA_MODEL_TESTS_H_
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "models/particle_net_alpaka.h"
+#include "rules/private/model_case.h"
+#include "sofie/runtime/alpaka/version.h"
+#include "sofie/runtime/backend.h"
+#include "sofie/runtime/error.h"
+
+namespace sofie::alpaka_model_tests {
+
+using alpaka_version::Dim;
+using alpaka_version::Idx;
+using alpaka_version::Vec;
+
+#if defined(__CUDACC__)
+using Acc = ::alpaka::AccGpuCudaRt<Dim, Idx>;
+using Queues = testing::Types<::alpaka::QueueCudaRtNonBlocking, ::alpaka::QueueCudaRtBlocking>;
+#else
+using Acc = ::alpaka::AccCpuSerial<Dim, Idx>;
+using Queues = testing::Types<::alpaka::QueueCpuNonBlocking, ::alpaka::QueueCpuBlocking>;
+#endif
+
+template <class TDevice>
+TDevice FirstDevice() {
+#if ALPAKA_VERSION > BOOST_VERSION_NUMBER(1, 0, 0)
+  return ::alpaka::getDevByIdx(::alpaka::Platform<TDevice>{}, 0u);
+#else
+  return ::alpaka::getDevByIdx<TDevice>(0u);
+#endif
+}
+
+using DeviceType = ::alpaka::Dev<Acc>;
+using Buffer = ::alpaka::Buf<DeviceType, float, Dim, Idx>;
+
+// Multiplies by two, which floating point does exactly.
+struct TwiceKernel {
+  template <class TAcc>
+  ALPAKA_FN_ACC void operator()(const TAcc& acc, const float* x, float* out, Idx count) const {
+    const Idx first = ::alpaka::getIdx<::alpaka::Grid, ::alpaka::Threads>(acc)[0];
+    const Idx step = ::alpaka::getWorkDiv<::alpaka::Grid, ::alpaka::Threads>(acc)[0];
+    for (Idx i = first; i < count; i += step) out[i] = 2.0f * x[i];
+  }
+};
+
+template <class TQueue>
+void EnqueueTwice(TQueue& queue, const float* x, float* out, Idx count) {
+  const alpaka_version::WorkDiv division(Vec(Idx{8}), Vec(Idx{1}), Vec(Idx{1}));
+  ::alpaka::enqueue(queue, ::alpaka::createTaskKernel<Acc>(division, TwiceKernel{}, x, out, count));
+}
+
+inline Buffer NewBuffer(int64_t elements) {
+  return ::alpaka::allocBuf<float, Idx>(FirstDevice<DeviceType>(),
+                                        Vec(static_cast<Idx>(std::max<int64_t>(elements, 1))));
+}
+
+// One case in the device's memory. All its copies go through the queue.
+template <class TQueue>
+class CaseOnDevice {
+ public:
+  CaseOnDevice(TQueue& queue, const ModelCase& model_case) : queue_(queue), case_(model_case) {
+    for (const CaseTensor& input : model_case.inputs) {
+      halves_.push_back(Halves(input));
+      buffers_.push_back(NewBuffer(input.shape.elements()));
+    }
+    result_.resize(static_cast<size_t>(expected().shape.elements()), -1.0f);
+    doubled_ = result_;
+  }
+
+  // Uploads half of each input and doubles it there.
+  void EnqueueInputs() {
+    for (size_t i = 0; i < buffers_.size(); ++i) {
+      const auto count = static_cast<Idx>(halves_[i].size());
+      if (count == 0) continue;
+      auto host = ::alpaka::createView(host_, halves_[i].data(), Vec(count));
+      ::alpaka::memcpy(queue_, buffers_[i], host, Vec(count));
+      float* const data = ::alpaka::getPtrNative(buffers_[i]);
+      EnqueueTwice(queue_, data, data, count);
+    }
+  }
+  // Doubles the outputs into another buffer and downloads both.
+  void EnqueueOutputs() {
+    const auto count = static_cast<Idx>(result_.size());
+    if (count == 0) return;
+    EnqueueTwice(queue_, ::alpaka::getPtrNative(output_), ::alpaka::getPtrNative(twice_), count);
+    auto result = ::alpaka::createView(host_, result_.data(), Vec(count));
+    auto doubled = ::alpaka::createView(host_, doubled_.data(), Vec(count));
+    ::alpaka::memcpy(queue_, result, output_, Vec(count));
+    ::alpaka::memcpy(queue_, doubled, twice_, Vec(count));
+  }
+  // After the queue's work is done.
+  void ExpectRight() const {
+    const TensorView result(result_.data(), DType::kFloat32, expected().shape);
+    EXPECT_EQ(Compare(result, case_.outputs[0]), "") << case_.description;
+    for (size_t i = 0; i < result_.size(); ++i) EXPECT_EQ(doubled_[i], 2.0f * result_[i]) << i;
+  }
+
+  particle_net::Inputs inputs() {
+    return {.pf_points = Input(0),
+            .pf_features = Input(1),
+            .pf_mask = Input(2),
+            .sv_points = Input(3),
+            .sv_features = Input(4),
+            .sv_mask = Input(5)};
+  }
+  particle_net::OutputBuffers outputs() {
+    return {.softmax = {::alpaka::getPtrNative(output_), expected().shape}};
+  }
+
+ private:
+  const CaseTensor& expected() const { return case_.outputs[0].tensor; }
+  View<const float> Input(size_t i) {
+    return {::alpaka::getPtrNative(buffers_[i]), case_.inputs[i].shape};
+  }
+  static std::vector<float> Halves(const CaseTensor& tensor) {
+    std::vector<float> halves(static_cast<size_t>(tensor.shape.elements()));
+    if (!halves.empty()) std::memcpy(halves.data(), tensor.data.data(), tensor.data.size());
+    for (float& value : halves) value *= 0.5f;
+    return halves;
+  }
+
+  TQueue& queue_;
+  const ModelCase& case_;
+  ::alpaka::DevCpu host_ = FirstDevice<::alpaka::DevCpu>();
+  std::vector<std::vector<float>> halves_;
+  std::vector<Buffer> buffers_;
+  Buffer output_ = NewBuffer(expected().shape.elements());
+  Buffer twice_ = NewBuffer(expected().shape.elements());
+  std::vector<float> result_;
+  std::vector<float> doubled_;
+};
+
+inline std::vector<ModelCase> ReadCases() {
+  std::vector<ModelCase> cases;
+  for (const char* sizes : {"N=7,n_pf=33,n_sv=3", "N=1,n_pf=17,n_sv=0", "N=0,n_pf=100,n_sv=10",
+                            "N=1,n_pf=100,n_sv=10", "N=1,n_pf=50,n_sv=5"}) {
+    cases.push_back(ReadModelCase("tests/particle_net_test_cases/" + std::string(sizes) + ".npz",
+                                  particle_net::Info()));
+  }
+  return cases;
+}
+
+template <class TQueue>
+class AlpakaModelTest : public testing::Test {};
+TYPED_TEST_SUITE(AlpakaModelTest, Queues);
+
+TYPED_TEST(AlpakaModelTest, AmongTheCallersKernels) {
+  TypeParam queue(FirstDevice<DeviceType>());
+  particle_net::AlpakaSession<TypeParam> session(queue);
+  for (const ModelCase& model_case : ReadCases()) {
+    CaseOnDevice<TypeParam> tensors(queue, model_case);
+    tensors.EnqueueInputs();
+    session.Run(queue, tensors.inputs(), tensors.outputs());
+    tensors.EnqueueOutputs();
+    ::alpaka::wait(queue);
+    session.Check();
+    tensors.ExpectRight();
+  }
+}
+
+// All cases are in the queue before anyone waits: they share the session's memory one after
+// another.
+TYPED_TEST(AlpakaModelTest, SeveralRunsInTheQueue) {
+  TypeParam queue(FirstDevice<DeviceType>());
+  particle_net::AlpakaSession<TypeParam> session(queue);
+  const std::vector<ModelCase> cases = ReadCases();
+  std::vector<CaseOnDevice<TypeParam>> tensors;
+  tensors.reserve(cases.size());
+  for (const ModelCase& model_case : cases) tensors.emplace_back(queue, model_case);
+  for (CaseOnDevice<TypeParam>& one : tensors) {
+    one.EnqueueInputs();
+    session.Run(queue, one.inputs(), one.outputs());
+    one.EnqueueOutputs();
+  }
+  ::alpaka::wait(queue);
+  session.Check();
+  for (const CaseOnDevice<TypeParam>& one : tensors) one.ExpectRight();
+}
+
+TYPED_TEST(AlpakaModelTest, KnownSizesAllocateNothing) {
+  TypeParam queue(FirstDevice<DeviceType>());
+  particle_net::AlpakaSession<TypeParam> session(queue);
+  const ModelCase model_case = ReadCases().front();
+  CaseOnDevice<TypeParam> tensors(queue, model_case);
+  session.core().Prepare(std::vector<int64_t>{7, 33, 3});
+  const int64_t before = Allocations().allocations;
+  tensors.EnqueueInputs();
+  session.Run(queue, tensors.inputs(), tensors.outputs());
+  tensors.EnqueueOutputs();
+  ::alpaka::wait(queue);
+  session.Check();
+  EXPECT_EQ(Allocations().allocations, before);
+  tensors.ExpectRight();
+}
+
+TYPED_TEST(AlpakaModelTest, ErrorsLeaveTheSessionUsable) {
+  TypeParam queue(FirstDevice<DeviceType>());
+  particle_net::AlpakaSession<TypeParam> session(queue);
+  const ModelCase model_case = ReadCases().front();
+  CaseOnDevice<TypeParam> tensors(queue, model_case);
+  particle_net::Inputs contradicting = tensors.inputs();
+  contradicting.sv_mask.shape = {7, 1, 4};
+  EXPECT_THROW(
+      {
+        session.Run(queue, contradicting, tensors.outputs());
+        ::alpaka::wait(queue);
+        session.Check();
+      },
+      ShapeError);
+  tensors.EnqueueInputs();
+  session.Run(queue, tensors.inputs(), tensors.outputs());
+  tensors.EnqueueOutputs();
+  ::alpaka::wait(queue);
+  session.Check();
+  tensors.ExpectRight();
+}
+
+}  // namespace sofie::alpaka_model_tests
+
+#endif  // TESTS_ALPAKA_MODEL_TESTS_H_
