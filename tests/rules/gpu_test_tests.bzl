@@ -1,8 +1,8 @@
 """Tests of gpu_test, gpu_suite and backend_test."""
 
 load("@bazel_skylib//lib:unittest.bzl", "analysistest", "asserts", "unittest")
-load("@bazel_skylib//rules:common_settings.bzl", "BuildSettingInfo")
 load("//rules:defs.bzl", "backend_test", "gpu_suite", "gpu_test")
+load("//sofie:backends.bzl", "BackendsInfo")
 
 def _probe_test_impl(ctx):
     script = ctx.actions.declare_file(ctx.label.name)
@@ -11,7 +11,7 @@ def _probe_test_impl(ctx):
         DefaultInfo(executable = script, runfiles = ctx.runfiles(ctx.files.data)),
         RunEnvironmentInfo(
             environment = {
-                "BACKENDS": ",".join(ctx.attr._backends[BuildSettingInfo].value),
+                "BACKENDS": ",".join(ctx.attr._backends[BackendsInfo].backends),
                 "KEPT": "kept",
                 "OVERRIDDEN": "by the test",
             },
