@@ -121,8 +121,9 @@ class GraphRecorder {
   virtual LaunchContext& context() = 0;
   virtual void Begin() = 0;
   virtual std::unique_ptr<LaunchGraph> End() = 0;
-  // Ends a capture that failed.
-  virtual void Abort() noexcept = 0;
+  // Ends a capture that failed, after Begin or End threw too. True if the capture was invalidated,
+  // which other code in the process may have done: then trying again may help.
+  virtual bool Abort() noexcept = 0;
   // Puts the graph into the caller-visible queue.
   virtual void Launch(LaunchGraph& graph) = 0;
 };

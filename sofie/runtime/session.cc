@@ -1,10 +1,12 @@
 #include "sofie/runtime/session.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <exception>
 #include <limits>
 #include <new>
+#include <thread>
 #include <utility>
 
 #include "sofie/runtime/binding.h"
@@ -16,6 +18,9 @@ namespace {
 // program does not overflow.
 constexpr int64_t kMaxBufferBytes = int64_t{1} << 46;
 constexpr int64_t kMaxSymbol = int64_t{1} << 40;
+
+// Other threads of the program may spoil a capture; see GraphRecorder::Abort.
+constexpr int kCaptureAttempts = 10;
 
 const BackendProgram& FindProgram(const ModelInfo& info, std::span<const BackendProgram> programs,
                                   Backend backend) {
@@ -420,13 +425,16 @@ void SessionCore::EnsureHostStaging(const Plan& plan) {
 std::unique_ptr<LaunchGraph> SessionCore::Capture(const Plan& plan, StepTimer* timer) {
   GraphRecorder& recorder = *runtime_->graphs();
   SetArenaBuffers(plan);
-  recorder.Begin();
-  try {
-    CallEnqueue(recorder.context(), plan, timer);
-    return recorder.End();
-  } catch (...) {
-    recorder.Abort();
-    throw;
+  for (int attempt = 1;; ++attempt) {
+    try {
+      recorder.Begin();
+      CallEnqueue(recorder.context(), plan, timer);
+      return recorder.End();
+    } catch (...) {
+      const bool invalidated = recorder.Abort();
+      if (!invalidated || attempt == kCaptureAttempts) throw;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(attempt));
   }
 }
 

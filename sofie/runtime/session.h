@@ -39,6 +39,10 @@ struct SessionOptions {
 // Every method that throws leaves the session usable, except that after a DeviceError which says so
 // the process has to be restarted.
 //
+// On CUDA, new sizes are captured as a graph by Run, Prepare and Reserve. CUDA does not allow that
+// other threads of the program wait for the whole device meanwhile (cudaDeviceSynchronize): wait
+// for streams instead.
+//
 // A set of sizes that is new to the session costs a plan (and on CUDA a graph capture) and may grow
 // the arena. A Run at sizes that are among the `plan_cache_size` used last, or prepared, allocates
 // nothing on host or device.

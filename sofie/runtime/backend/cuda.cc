@@ -2,6 +2,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -54,6 +55,14 @@ void Check(cudaError_t error, const char* call) {
   throw DeviceError(message);
 }
 
+// CUDA allows nothing that waits for a whole device while any of its streams captures: the capture
+// fails, or the waiting thread crashes in the driver. Captures hold this, and so does everything
+// here that might wait for the device, as making and destroying cuBLASLt's handle does.
+std::mutex& DeviceMutex() {
+  static auto* mutex = new std::mutex;  // outlives all sessions
+  return *mutex;
+}
+
 // Makes a device current until the end of the scope. Reports nothing, for use in destructors.
 class ScopedDevice {
  public:
@@ -80,7 +89,8 @@ class CudaMemory final : public DeviceMemory {
     CountAllocation(bytes);
   }
   ~CudaMemory() override {
-    ScopedDevice device(device_);
+    const std::lock_guard lock(DeviceMutex());
+    const ScopedDevice device(device_);
     CountFree(bytes());
     static_cast<void>(cudaFree(data()));
   }
@@ -95,6 +105,7 @@ class PinnedMemory final : public DeviceMemory {
     CountAllocation(bytes);
   }
   ~PinnedMemory() override {
+    const std::lock_guard lock(DeviceMutex());
     CountFree(bytes());
     static_cast<void>(cudaFreeHost(data()));
   }
@@ -103,9 +114,13 @@ class PinnedMemory final : public DeviceMemory {
 class CudaStream {
  public:
   CudaStream() {
+    const std::lock_guard lock(DeviceMutex());
     Check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
   }
-  ~CudaStream() { static_cast<void>(cudaStreamDestroy(stream_)); }
+  ~CudaStream() {
+    const std::lock_guard lock(DeviceMutex());
+    static_cast<void>(cudaStreamDestroy(stream_));
+  }
   CudaStream(const CudaStream&) = delete;
   CudaStream& operator=(const CudaStream&) = delete;
   cudaStream_t get() const { return stream_; }
@@ -182,7 +197,8 @@ class CudaStepTimer final : public StepTimer {
 
 class CudaGraph final : public LaunchGraph {
  public:
-  // Instantiates `graph` and uploads it, so that its first launch is like any other.
+  // Instantiates `graph` and uploads it, so that its first launch is like any other. The caller
+  // holds DeviceMutex.
   CudaGraph(cudaGraph_t graph, cudaStream_t stream) {
     size_t count = 0;
     Check(cudaGraphGetNodes(graph, nullptr, &count), "cudaGraphGetNodes");
@@ -202,7 +218,10 @@ class CudaGraph final : public LaunchGraph {
       Check(error, "cudaGraphUpload");
     }
   }
-  ~CudaGraph() override { static_cast<void>(cudaGraphExecDestroy(executable_)); }
+  ~CudaGraph() override {
+    const std::lock_guard lock(DeviceMutex());
+    static_cast<void>(cudaGraphExecDestroy(executable_));
+  }
 
   int64_t nodes() const override { return nodes_; }
   int64_t kernels() const override { return kernels_; }
@@ -223,27 +242,36 @@ class CudaRecorder final : public GraphRecorder {
   LaunchContext& context() override { return context_; }
 
   void Begin() override {
-    // Thread-local: what other threads do with CUDA meanwhile neither fails nor spoils the capture.
+    invalidated_ = false;
+    lock_ = std::unique_lock(DeviceMutex());
+    // Thread-local: other threads may allocate meanwhile.
     Check(cudaStreamBeginCapture(stream(), cudaStreamCaptureModeThreadLocal),
           "cudaStreamBeginCapture");
   }
 
   std::unique_ptr<LaunchGraph> End() override {
     cudaGraph_t graph = nullptr;
-    Check(cudaStreamEndCapture(stream(), &graph), "cudaStreamEndCapture");
+    const cudaError_t error = cudaStreamEndCapture(stream(), &graph);
+    invalidated_ = error == cudaErrorStreamCaptureInvalidated;
+    Check(error, "cudaStreamEndCapture");
     const std::unique_ptr<CUgraph_st, decltype(&DestroyGraph)> owner(graph, &DestroyGraph);
-    return std::make_unique<CudaGraph>(graph, launch_stream_);
+    auto result = std::make_unique<CudaGraph>(graph, launch_stream_);
+    lock_.unlock();
+    return result;
   }
 
-  void Abort() noexcept override {
+  bool Abort() noexcept override {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     static_cast<void>(cudaStreamIsCapturing(stream(), &status));
+    if (status == cudaStreamCaptureStatusInvalidated) invalidated_ = true;
     if (status != cudaStreamCaptureStatusNone) {
       cudaGraph_t graph = nullptr;
       static_cast<void>(cudaStreamEndCapture(stream(), &graph));
       if (graph != nullptr) DestroyGraph(graph);
     }
     static_cast<void>(cudaGetLastError());  // the error that led here is on its way to the caller
+    if (lock_.owns_lock()) lock_.unlock();
+    return invalidated_;
   }
 
   void Launch(LaunchGraph& graph) override {
@@ -257,9 +285,12 @@ class CudaRecorder final : public GraphRecorder {
 
   LaunchContext& context_;
   cudaStream_t launch_stream_;
+  std::unique_lock<std::mutex> lock_;  // of DeviceMutex, during a capture
+  bool invalidated_ = false;
 };
 
 std::unique_ptr<LaunchContext> NewContext(int device, cudaStream_t stream) {
+  const std::lock_guard lock(DeviceMutex());
   const LaunchContext::Config config = {
       .backend = Backend::kCuda, .device_index = device, .queue = stream, .threads = 1};
   return std::make_unique<LaunchContext>(config, NewCudaBlas(device, stream));
@@ -286,6 +317,7 @@ class CudaRuntime final : public BackendRuntime {
   }
 
   ~CudaRuntime() override {
+    const std::lock_guard lock(DeviceMutex());
     const ScopedDevice scoped(device_);
     caller_context_.reset();
     own_context_.reset();
@@ -305,11 +337,13 @@ class CudaRuntime final : public BackendRuntime {
   }
 
   std::unique_ptr<DeviceMemory> AllocateDevice(size_t bytes, const char* what) override {
+    const std::lock_guard lock(DeviceMutex());
     void* data = nullptr;
     CheckAllocation(cudaMalloc(&data, bytes), "cudaMalloc", bytes, what);
     return std::make_unique<CudaMemory>(data, bytes, device_);
   }
   std::unique_ptr<DeviceMemory> AllocateHost(size_t bytes, const char* what) override {
+    const std::lock_guard lock(DeviceMutex());
     void* data = nullptr;
     CheckAllocation(cudaMallocHost(&data, bytes), "cudaMallocHost", bytes, what);
     return std::make_unique<PinnedMemory>(data, bytes);

@@ -28,6 +28,7 @@ void Check(cudaError_t error) {
 
 thread_local bool fail = false;
 thread_local int enqueued = 0;
+thread_local int spoil = 0;  // how many captures to make invalid
 
 void CopyOnDevice(LaunchContext& context, void* to, const void* from, size_t bytes) {
   if (bytes == 0) return;
@@ -43,6 +44,11 @@ void EnqueueOnDevice(LaunchContext& context, const int64_t* symbols, void* const
                         static_cast<cudaStream_t>(context.queue())));
   test_model::Enqueue(&CopyOnDevice, context, symbols, buffers, weights);
   if (fail) throw std::runtime_error("launch failed");
+  if (spoil > 0) {
+    --spoil;
+    // Not allowed while the stream captures.
+    EXPECT_NE(cudaStreamSynchronize(static_cast<cudaStream_t>(context.queue())), cudaSuccess);
+  }
 }
 
 constexpr BackendProgram kPrograms[] = {{Backend::kCuda, &EnqueueOnDevice, &kCudaBackend}};
@@ -101,7 +107,10 @@ struct DeviceTensors {
 
 class CudaTest : public testing::Test {
  protected:
-  ~CudaTest() override { fail = false; }
+  ~CudaTest() override {
+    fail = false;
+    spoil = 0;
+  }
 
   SessionCore New(const SessionOptions& options = {}, void* stream = nullptr) {
     return SessionCore(Info(), kPrograms, blob_, Device::Cuda(0, stream), options);
@@ -376,7 +385,7 @@ TEST_F(CudaTest, SessionsRunConcurrently) {
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&, i] {
       for (int round = 0; round < 10; ++round) {
-        SessionCore session(Info(), kPrograms, blob_, Device::Cuda(), {});
+        SessionCore session(Info(), kPrograms, blob_, Device::Cuda());
         for (int64_t n : {1 + i, 90, 2}) {
           Tensors tensors(n, 30 + i, static_cast<float>(100 * i + round));
           session.Run(tensors.Inputs(), tensors.Outputs());
@@ -389,6 +398,20 @@ TEST_F(CudaTest, SessionsRunConcurrently) {
   }
   for (std::thread& thread : threads) thread.join();
   for (const std::string& mismatch : mismatches) EXPECT_EQ(mismatch, "");
+}
+
+TEST_F(CudaTest, SpoiltCapturesAreTriedAgain) {
+  SessionCore session = New();
+  enqueued = 0;
+  spoil = 2;
+  ExpectRuns(session, 3, 4);
+  EXPECT_EQ(enqueued, 3);
+  Tensors tensors(5, 6, 1);
+  spoil = 1000;
+  EXPECT_THROW(session.Run(tensors.Inputs(), tensors.Outputs()), DeviceError);
+  spoil = 0;
+  ExpectRuns(session, 5, 6);
+  ExpectRuns(session, 3, 4);
 }
 
 TEST_F(CudaTest, DeviceOutOfRange) {
