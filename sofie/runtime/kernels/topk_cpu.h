@@ -2,84 +2,163 @@
 #ifndef SOFIE_RUNTIME_KERNELS_TOPK_CPU_H_
 #define SOFIE_RUNTIME_KERNELS_TOPK_CPU_H_
 
+#include <algorithm>
 #include <cstdint>
-#include <type_traits>
+#include <iterator>
+#include <limits>
 #include <utility>
 
 #include "sofie/runtime/kernels/topk_key.h"
 
 namespace sofie::kernels {
 
-// The largest k that the buffer of the best entries serves; beyond it, a heap in the outputs.
+// The largest k that the buffers of the best entries serve; beyond it, a heap in the outputs.
 inline constexpr int64_t kTopKBuffer = 32;
+
+// The longest axis whose elements are ranked by counting, and the largest k for which that is
+// slower than to keep the best (Zen 4: 110 elements in 0.61 us, where keeping 17 takes 0.97 us).
+inline constexpr int64_t kTopKRanked = 256;
+inline constexpr int64_t kTopKFew = 11;
 
 // The units are rows.
 template <class T>
 struct TopKOnCpu {
   using Key = TopKKey<T>;
-  // The key and, below it, the complement of the index: one comparison decides. An index takes as
-  // many bits as the key; 2^32 elements and more along the axis need 64 bits for it.
-  __extension__ using Wide = unsigned __int128;
-  template <class Index>
-  using Entry = std::conditional_t<sizeof(typename Key::Type) + sizeof(Index) <= 8, uint64_t, Wide>;
 
   TopKArgs<T> args;
 
   [[gnu::noinline]] void Run(int64_t begin, int64_t end) const {
     const TopKArgs<T> a = args;
-    const bool small = a.axis <= int64_t{UINT32_MAX};
     for (int64_t row = begin; row < end; ++row) {
       const int64_t o = row / a.inner;
       const int64_t i = row % a.inner;
       const T* const x = a.x + o * a.axis * a.inner + i;
       T* const values = a.values == nullptr ? nullptr : a.values + o * a.k * a.inner + i;
       int64_t* const indices = a.indices == nullptr ? nullptr : a.indices + o * a.k * a.inner + i;
-      if (a.k > kTopKBuffer) {
+      if (sizeof(typename Key::Type) == 4 && a.axis <= kTopKRanked && a.k > kTopKFew) {
+        ByRank(x, values, indices);
+      } else if (a.k > kTopKBuffer) {
         Heap(x, values, indices);
-      } else if (small) {
-        Buffer<uint32_t>(x, values, indices);
+      } else if (sizeof(typename Key::Type) == 4 && a.axis <= int64_t{UINT32_MAX}) {
+        InPackedBuffer(x, values, indices);
       } else {
-        Buffer<uint64_t>(x, values, indices);
+        InWideBuffer(x, values, indices);
       }
     }
   }
 
  private:
-  template <class Index>
-  static Entry<Index> MakeEntry(typename Key::Type key, int64_t index) {
-    return (Entry<Index>{key} << (8 * sizeof(Index))) |
-           static_cast<Index>(~static_cast<Index>(index));
+  void Write(const T* x, int64_t rank, int64_t index, T* values, int64_t* indices) const {
+    if (values != nullptr) values[rank * args.inner] = x[index * args.inner];
+    if (indices != nullptr) indices[rank * args.inner] = index;
   }
 
-  // Insertion into a sorted buffer of the k best so far.
-  template <class Index>
-  void Buffer(const T* x, T* values, int64_t* indices) const {
-    using E = Entry<Index>;
-    const int64_t k = args.k;
+  // The keys of `count` elements from `first` on, as signed numbers, which vectors can compare.
+  void Keys(const T* x, int64_t first, int64_t count, int32_t* keys) const {
     const int64_t stride = args.inner;
     const bool largest = args.largest;
-    E best[kTopKBuffer];
-    int64_t filled = 0;
-    int64_t j = 0;
-    for (; filled < k; ++j) {
-      Insert(best, filled++, MakeEntry<Index>(Key::Of(x[j * stride], largest), j));
-    }
-    for (; j < args.axis; ++j) {
-      const E entry = MakeEntry<Index>(Key::Of(x[j * stride], largest), j);
-      if (entry > best[k - 1]) Insert(best, k - 1, entry);
-    }
-    for (int64_t r = 0; r < k; ++r) {
-      const int64_t index = static_cast<int64_t>(static_cast<Index>(~static_cast<Index>(best[r])));
-      if (values != nullptr) values[r * stride] = x[index * stride];
-      if (indices != nullptr) indices[r * stride] = index;
+    for (int64_t j = 0; j < count; ++j) {
+      keys[j] = static_cast<int32_t>(
+          static_cast<uint32_t>(Key::Of(x[(first + j) * stride], largest)) ^ 0x80000000u);
     }
   }
 
-  // Puts an entry into its place among best[0, at), moving the last one or more to the right.
-  template <class E>
-  static void Insert(E* best, int64_t at, E entry) {
-    for (; at > 0 && best[at - 1] < entry; --at) best[at] = best[at - 1];
-    best[at] = entry;
+  // An element's rank is the number of elements before it. No branch depends on the data.
+  void ByRank(const T* x, T* values, int64_t* indices) const {
+    constexpr int64_t kBlock = 32;
+    const int64_t axis = args.axis;
+    int32_t key[kTopKRanked] = {};
+    int32_t order[kTopKRanked];
+    Keys(x, 0, axis, key);
+    for (int64_t begin = 0; begin < axis; begin += kBlock) {
+      const int64_t end = std::min(axis, begin + kBlock);
+      int32_t mine[kBlock];
+      int32_t rank[kBlock] = {};
+      std::copy_n(key + begin, kBlock, mine);
+      for (int64_t j = 0; j < begin; ++j) {
+        const int32_t other = key[j];
+        for (int64_t i = 0; i < kBlock; ++i) rank[i] += other >= mine[i] ? 1 : 0;
+      }
+      for (int64_t j = begin; j < end; ++j) {
+        const int32_t other = key[j];
+        const auto place = static_cast<int32_t>(j - begin);
+        for (int32_t i = 0; i < kBlock; ++i) {
+          rank[i] += (other > mine[i] ? 1 : 0) + ((other == mine[i] ? 1 : 0) & (place < i ? 1 : 0));
+        }
+      }
+      for (int64_t j = end; j < axis; ++j) {
+        const int32_t other = key[j];
+        for (int64_t i = 0; i < kBlock; ++i) rank[i] += other > mine[i] ? 1 : 0;
+      }
+      for (int64_t i = begin; i < end; ++i) order[rank[i - begin]] = static_cast<int32_t>(i);
+    }
+    for (int64_t r = 0; r < args.k; ++r) Write(x, r, order[r], values, indices);
+  }
+
+  // The k best so far, sorted: the key and, below it, the complement of the index, as one signed
+  // number. Almost every row makes some 2 k insertions at unforeseeable places, so an insertion
+  // moves all entries, without branches: each new entry is a maximum and a minimum of old ones.
+  void InPackedBuffer(const T* x, T* values, int64_t* indices) const {
+    constexpr int64_t kChunk = 64;
+    constexpr int64_t kWidth = 4;
+    constexpr int64_t kWorst = std::numeric_limits<int64_t>::min();
+    // The first entry stands above all; the last k are the best. Two buffers take turns.
+    int64_t buffers[2][kTopKBuffer + 1];
+    for (auto& buffer : buffers) {
+      std::fill(std::begin(buffer), std::end(buffer), kWorst);
+      buffer[0] = std::numeric_limits<int64_t>::max();
+    }
+    int64_t* best = buffers[0];
+    int64_t* next = buffers[1];
+    const int64_t k = args.k;
+    int64_t bar = kWorst;
+    for (int64_t first = 0; first < args.axis; first += kChunk) {
+      const int64_t count = std::min(kChunk, args.axis - first);
+      int32_t key[kChunk];
+      Keys(x, first, count, key);
+      for (int64_t j = 0; j < count; ++j) {
+        const uint64_t high = static_cast<uint64_t>(static_cast<uint32_t>(key[j])) << 32;
+        const auto entry = static_cast<int64_t>(high | ~static_cast<uint32_t>(first + j));
+        if (entry <= bar) continue;
+        for (int64_t group = 0; group < k; group += kWidth) {
+#pragma GCC ivdep
+          for (int64_t r = group; r < group + kWidth; ++r) {
+            const int64_t lower = entry < best[r] ? entry : best[r];
+            next[r + 1] = best[r + 1] > lower ? best[r + 1] : lower;
+          }
+        }
+        std::swap(best, next);
+        bar = best[k];
+      }
+    }
+    for (int64_t r = 0; r < k; ++r) {
+      Write(x, r, static_cast<int64_t>(~static_cast<uint32_t>(best[r + 1])), values, indices);
+    }
+  }
+
+  // The same for keys of 64 bits and for axes beyond 2^32, by plain insertion.
+  void InWideBuffer(const T* x, T* values, int64_t* indices) const {
+    struct Entry {
+      typename Key::Type key;
+      int64_t index;
+    };
+    const int64_t k = args.k;
+    Entry best[kTopKBuffer];
+    int64_t filled = 0;
+    for (int64_t j = 0; j < args.axis; ++j) {
+      const Entry entry{Key::Of(x[j * args.inner], args.largest), j};
+      int64_t at = filled;
+      if (filled < k) {
+        ++filled;
+      } else if (entry.key > best[k - 1].key) {
+        at = k - 1;
+      } else {
+        continue;
+      }
+      for (; at > 0 && best[at - 1].key < entry.key; --at) best[at] = best[at - 1];
+      best[at] = entry;
+    }
+    for (int64_t r = 0; r < k; ++r) Write(x, r, best[r].index, values, indices);
   }
 
   // A heap of the k best so far with the worst at its root, kept in the outputs, so that no k needs
