@@ -132,9 +132,8 @@ def _bazel(build: Build, *arguments: str) -> str:
 
 
 def build_and_digest(build: Build, options: Sequence[str]) -> dict[tuple[str, str], str]:
-    """Builds one copy and gives the digests of its outputs."""
+    """Builds in a copy of the repository and gives the digests of the outputs."""
     print(f"reproducible: building in {build.root}", file=sys.stderr, flush=True)
-    _copy(build.root)
     flags = [
         "--config=cuda",
         # Nothing that another build made.
@@ -174,6 +173,9 @@ def main() -> int:
             ),
         )
         try:
+            # Both now: a file may be edited while the first builds.
+            for build in builds:
+                _copy(build.root)
             results = [build_and_digest(build, options) for build in builds]
         except ReproducibleError as error:
             print(f"reproducible: {error}", file=sys.stderr)
