@@ -66,11 +66,7 @@ using Queue = ::alpaka::QueueCudaRtNonBlocking;
 
 inline Queue NewQueue() {
   using Acc = ::alpaka::AccGpuCudaRt<alpaka_version::Dim, alpaka_version::Idx>;
-#if ALPAKA_VERSION > BOOST_VERSION_NUMBER(1, 0, 0)
-  return Queue(::alpaka::getDevByIdx(::alpaka::Platform<Acc>{}, 0u));
-#else
-  return Queue(::alpaka::getDevByIdx<Acc>(0u));
-#endif
+  return Queue(alpaka_version::DeviceAt<Acc>(0));
 }
 
 TEST(AlpakaSessionCudaTest, RunsInTheQueuesStream) {

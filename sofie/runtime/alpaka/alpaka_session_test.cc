@@ -33,11 +33,8 @@ OutputBuffers OutputsOf(Tensors& t) {
 }
 
 ::alpaka::DevCpu Cpu() {
-#if ALPAKA_VERSION > BOOST_VERSION_NUMBER(1, 0, 0)
-  return ::alpaka::getDevByIdx(::alpaka::PlatformCpu{}, 0u);
-#else
-  return ::alpaka::getDevByIdx<::alpaka::DevCpu>(0u);
-#endif
+  return alpaka_version::DeviceAt<::alpaka::AccCpuSerial<alpaka_version::Dim, alpaka_version::Idx>>(
+      0);
 }
 
 TEST(AlpakaSessionTest, ABlockingQueueIsDoneOnReturn) {

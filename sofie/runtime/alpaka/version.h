@@ -40,14 +40,20 @@ struct Limits {
   uint32_t threads_per_block = 1;  // the most that a block may have
 };
 
-// The limits of device `index` of an accelerator, from alpaka's device properties.
+// Device `index` of an accelerator.
+template <class Acc>
+auto DeviceAt(uint32_t index) {
+#if __has_include(<alpaka/platform/Traits.hpp>)
+  return ::alpaka::getDevByIdx(::alpaka::Platform<Acc>{}, index);
+#else
+  return ::alpaka::getDevByIdx<Acc>(index);
+#endif
+}
+
+// The limits of that device, from alpaka's device properties.
 template <class Acc>
 Limits LimitsOf(uint32_t index) {
-#if ALPAKA_VERSION > BOOST_VERSION_NUMBER(1, 0, 0)
-  const auto device = ::alpaka::getDevByIdx(::alpaka::Platform<Acc>{}, index);
-#else
-  const auto device = ::alpaka::getDevByIdx<Acc>(index);
-#endif
+  const auto device = DeviceAt<Acc>(index);
   const auto properties = ::alpaka::getAccDevProps<Acc>(device);
   return {static_cast<uint32_t>(properties.m_multiProcessorCount),
           static_cast<uint32_t>(properties.m_blockThreadCountMax)};

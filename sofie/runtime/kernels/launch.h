@@ -64,7 +64,9 @@ void LaunchUnits(LaunchContext& context, int64_t units, int64_t elements, const 
 #if defined(_OPENMP)
   if constexpr (B::kBackend == Backend::kOpenMp) {
     const int64_t blocks = std::min<int64_t>(units, context.threads());
-    if (blocks > 1 && elements >= kParallelElements) {
+    // Inside of the caller's parallel region alpaka would share the blocks with that region's other
+    // threads, which do not run this kernel.
+    if (blocks > 1 && elements >= kParallelElements && omp_in_parallel() == 0) {
       const int before = omp_get_max_threads();
       if (before != context.threads()) omp_set_num_threads(context.threads());
       alpaka_version::RunOnCpu<CpuOpenMp::Acc<Dim>>(static_cast<uint32_t>(blocks),
