@@ -169,12 +169,12 @@ def _gencode_of_target_test_impl(ctx):
 
 _GENCODE_ATTRS = {"expected": attr.string_list()}
 
-_default_archs_test = analysistest.make(
+_two_archs_test = analysistest.make(
     _gencode_of_target_test_impl,
     attrs = _GENCODE_ATTRS,
-    config_settings = _CUDA,
+    config_settings = _CUDA | {_ARCHS: ["sm_80", "sm_90"]},
 )
-_archs_setting_test = analysistest.make(
+_one_arch_test = analysistest.make(
     _gencode_of_target_test_impl,
     attrs = _GENCODE_ATTRS,
     config_settings = _CUDA | {_ARCHS: ["sm_90"]},
@@ -258,16 +258,16 @@ def cuda_library_test_suite(name):
         "lint": (_lint_test, {}),
         "warnings": (_warnings_test, {}),
         "warnings_as_errors": (_warnings_as_errors_test, {}),
-        "default_archs": (_default_archs_test, {"expected": [
+        "two_archs": (_two_archs_test, {"expected": [
             "arch=compute_80,code=sm_80",
             "arch=compute_90,code=sm_90",
             "arch=compute_90,code=compute_90",
         ]}),
-        "archs_setting": (_archs_setting_test, {"expected": [
+        "one_arch": (_one_arch_test, {"expected": [
             "arch=compute_90,code=sm_90",
             "arch=compute_90,code=compute_90",
         ]}),
-        "archs_attribute": (_default_archs_test, {
+        "archs_attribute": (_two_archs_test, {
             "expected": ["arch=compute_90a,code=sm_90a"],
             "target_under_test": name + "_one_architecture",
         }),
