@@ -28,6 +28,7 @@
 
 #if defined(__CUDACC__)
 #include "sofie/runtime/kernels/bias_activation.h"
+#include "sofie/runtime/kernels/dense_gpu.h"
 #include "sofie/runtime/kernels/pointwise_gpu.h"
 #include "sofie/runtime/kernels/reduce_gpu.h"
 #include "sofie/runtime/kernels/topk_gpu.h"
@@ -93,7 +94,13 @@ class Launcher {
       if (layer.weight == nullptr) throw ArgumentError("Dense: a weight is null");
     }
     if constexpr (B::kGpu) {
-      static_assert(!B::kGpu, "chains of dense layers run on the CPU backends only");
+#if defined(__CUDACC__)
+      WithIndexType(groups * Shape::kRows, [&]<class I>() {
+        const auto body = make.template operator()<I>();
+        using Body = std::remove_const_t<decltype(body)>;
+        DenseOnGpu<Body, I, K, Shape>::Launch(context_, body, kept, layers);
+      });
+#endif
     } else {
 #if !defined(__CUDACC__)
       const auto body = make.template operator()<int64_t>();

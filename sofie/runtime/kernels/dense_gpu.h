@@ -1,0 +1,599 @@
+// Chains of dense layers on a GPU's tensor cores. A block takes a tile of rows through all layers:
+// the rows stay in shared memory, split into bfloat16 parts (dense_mma.h), and the weights stream
+// past them in slices.
+#ifndef SOFIE_RUNTIME_KERNELS_DENSE_GPU_H_
+#define SOFIE_RUNTIME_KERNELS_DENSE_GPU_H_
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "sofie/runtime/error.h"
+#include "sofie/runtime/kernels/dense_mma.h"
+#include "sofie/runtime/kernels/dense_shape.h"
+#include "sofie/runtime/kernels/index.h"
+#include "sofie/runtime/kernels/launch.h"
+#include "sofie/runtime/kernels/warp.h"
+
+namespace sofie::kernels {
+
+constexpr int DivideUp(int a, int b) { return (a + b - 1) / b; }
+constexpr int RoundUp(int a, int b) { return DivideUp(a, b) * b; }
+
+// How the eight warps of a block share a layer's output of `rows` x `columns`: in a grid, each
+// warp with row_tiles x column_tiles products of 16 x 8 elements.
+struct WarpGrid {
+  int rows;
+  int columns;
+  int row_tiles;
+  int column_tiles;
+};
+constexpr WarpGrid ChooseWarpGrid(int rows, int columns, int rows_together) {
+  constexpr int kWarps = static_cast<int>(kBlockThreads / kWarpThreads);
+  WarpGrid best = {};
+  int lowest = 0;
+  for (int r = 1; r <= kWarps; r *= 2) {
+    if (rows % (r * rows_together) != 0) continue;
+    const WarpGrid grid = {r, kWarps / r, rows / (16 * r), DivideUp(columns / 8, kWarps / r)};
+    // In cycles of a multiprocessor, about: of the tensor cores, of shared memory, of other
+    // instructions; they overlap in part.
+    const int products = grid.row_tiles * grid.column_tiles;
+    const int cost = 78 * products + 4 * (12 * grid.row_tiles + 4 * grid.column_tiles) +
+                     10 * products + 24 * grid.column_tiles;
+    if (lowest == 0 || cost < lowest) {
+      lowest = cost;
+      best = grid;
+    }
+  }
+  return best;
+}
+
+// All constants of a kernel that takes tiles of kTileRows rows.
+template <class Shape, int kTileRows_, int kSlice_>
+struct DenseTiling {
+  static constexpr int kTileRows = kTileRows_;
+  // Columns of a weight that are in one slice.
+  static constexpr int kSlice = kSlice_;
+  static constexpr int kParts = Shape::kPrecision == Precision::kFloat32 ? 3 : 2;
+  static constexpr int kLayers = Shape::kLayers;
+  static constexpr int kGroups = kTileRows / Shape::kRows;
+
+  static constexpr int Inputs(int layer) { return Shape::kWidths[layer]; }
+  static constexpr int Outputs(int layer) { return Shape::kWidths[layer + 1]; }
+  static constexpr int Slices(int layer) { return DivideUp(Inputs(layer), kSlice); }
+  static constexpr int AllSlices() {
+    int slices = 0;
+    for (int i = 0; i < kLayers; ++i) slices += Slices(i);
+    return slices;
+  }
+  static constexpr WarpGrid Grid(int layer) {
+    return ChooseWarpGrid(kTileRows, Outputs(layer), layer == kLayers - 1 ? GroupRows() : 16);
+  }
+  // Rows that one warp reduces.
+  static constexpr int GroupRows() { return std::max(Shape::kRows, 16); }
+
+  // A row of the tile in 16-bit elements: the widest input, and padding against bank conflicts.
+  static constexpr int TileStride() {
+    int widest = 0;
+    for (int i = 0; i < kLayers; ++i) widest = std::max(widest, Slices(i) * kSlice);
+    return widest + 8;
+  }
+  static constexpr int PartBytes() { return kTileRows * TileStride() * 2; }
+  // A row of a slice in floats, such that reads of 16 bytes meet no bank conflicts.
+  static constexpr int kSliceStride = kSlice % 32 == 16 ? kSlice : kSlice + 16;
+  static constexpr int SliceFloats() {
+    int most = 0;
+    for (int i = 0; i < kLayers; ++i) {
+      most = std::max(most, Grid(i).columns * Grid(i).column_tiles * 8 * kSliceStride);
+    }
+    return most;
+  }
+  static constexpr int BiasBegin(int layer) {
+    int begin = 0;
+    for (int i = 0; i < layer; ++i) begin += Outputs(i);
+    return begin;
+  }
+  // Shared memory of a block with room for `slices` slices of weights.
+  static constexpr int SharedBytes(int slices) {
+    return kParts * PartBytes() + 4 * (slices * SliceFloats() + BiasBegin(kLayers));
+  }
+  // Accumulators of a thread.
+  static constexpr int Accumulators() {
+    int most = 0;
+    for (int i = 0; i < kLayers; ++i) {
+      most = std::max(most, 4 * Grid(i).row_tiles * Grid(i).column_tiles);
+    }
+    return most;
+  }
+  // Blocks that are to share a multiprocessor, by their registers.
+  static constexpr int kBlocks = Accumulators() > 64 ? 1 : 2;
+};
+
+// Slices of weights in shared memory: one in use, the others on their way.
+inline constexpr int kMostSlices = 3;
+
+template <class Shape, int kTileRows = 128>
+constexpr int ChooseTileRows() {
+  using Tiling = DenseTiling<Shape, kTileRows, 16>;
+  if constexpr (kTileRows <= std::max(Shape::kRows, 16)) {
+    return std::max(Shape::kRows, 16);
+  } else if constexpr (kTileRows % Shape::kRows == 0 && Tiling::Accumulators() <= 96 &&
+                       Tiling::SharedBytes(kMostSlices) <= 224 * 1024 / Tiling::kBlocks) {
+    return kTileRows;
+  } else {
+    return ChooseTileRows<Shape, kTileRows - 32>();
+  }
+}
+
+// Tiles of many rows need fewer reads of the weights, tiles of few rows occupy more blocks.
+template <class Shape>
+using LargeTiling = DenseTiling<Shape, ChooseTileRows<Shape>(), 16>;
+template <class Shape>
+using SmallTiling = DenseTiling<Shape, std::max(Shape::kRows, 16), 32>;
+
+// The kernel. Its blocks loop over the tiles, and the slices of the next tile are on their way
+// while this one ends.
+template <class Body, class I, size_t K, class Shape, class Tiling>
+struct DenseTiles {
+  static constexpr int kParts = Tiling::kParts;
+  static constexpr int kRows = Shape::kRows;
+
+  Body body;
+  IndexSpace<I, K> kept;
+  DenseLayer layers[Shape::kLayers];
+  I groups;
+  uint32_t tiles;
+  int slices;  // in shared memory: 2 … kMostSlices
+
+  __device__ __forceinline__ void operator()() const {
+    extern __shared__ __align__(128) unsigned char shared[];
+    Block block(*this, shared);
+    block.Run();
+  }
+
+ private:
+  // What a thread of a block keeps while it runs.
+  struct Block {
+    const DenseTiles& kernel;
+    unsigned char* const tile;
+    float* const weights;
+    float* const biases;
+    const uint32_t thread = threadIdx.x;
+    const uint32_t lane = thread % kWarpThreads;
+    const uint32_t warp = thread / kWarpThreads;
+    uint32_t next_tile;   // whose slices are fetched
+    int next_slice = 0;   // of that tile
+    int fetch_place = 0;  // in shared memory
+    int use_place = 0;
+
+    __device__ __forceinline__ Block(const DenseTiles& kernel, unsigned char* shared)
+        : kernel(kernel),
+          tile(shared),
+          weights(reinterpret_cast<float*>(shared + kParts * Tiling::PartBytes())),
+          biases(weights + kernel.slices * Tiling::SliceFloats()),
+          next_tile(blockIdx.x) {}
+
+    __device__ __forceinline__ void Run() {
+      for (int i = 1; i < kernel.slices; ++i) Fetch();
+      CopyBiases(std::make_index_sequence<Shape::kLayers>());
+      for (uint32_t t = blockIdx.x; t < kernel.tiles; t += gridDim.x) {
+        // The last layer of the tile before has been read.
+        __syncthreads();
+        const I first = static_cast<I>(t) * Tiling::kGroups;
+        Load(first);
+        Layer<0>(first);
+      }
+    }
+
+    template <size_t... L>
+    __device__ __forceinline__ void CopyBiases(std::index_sequence<L...>) {
+      (CopyBias<static_cast<int>(L)>(), ...);
+    }
+    template <int kLayer>
+    __device__ __forceinline__ void CopyBias() {
+      const float* const bias = kernel.layers[kLayer].bias;
+      if (thread < Tiling::Outputs(kLayer)) {
+        biases[Tiling::BiasBegin(kLayer) + thread] = bias == nullptr ? 0.0f : bias[thread];
+      }
+    }
+
+    // Starts to copy the next slice, if there is one.
+    __device__ __forceinline__ void Fetch() {
+      if (next_tile < kernel.tiles) {
+        FetchOf<0>(next_slice);
+        if (++next_slice == Tiling::AllSlices()) {
+          next_slice = 0;
+          next_tile += gridDim.x;
+        }
+        if (++fetch_place == kernel.slices) fetch_place = 0;
+      }
+      CommitCopies();
+    }
+    // Slice `slice`, counted from the layer's first, wherever it is.
+    template <int kLayer>
+    __device__ __forceinline__ void FetchOf(int slice) {
+      if constexpr (kLayer + 1 < Shape::kLayers) {
+        if (slice >= Tiling::Slices(kLayer)) {
+          return FetchOf<kLayer + 1>(slice - Tiling::Slices(kLayer));
+        }
+      }
+      constexpr int kInputs = Tiling::Inputs(kLayer);
+      // The bytes of one copy must be aligned in each row.
+      constexpr int kFloats = kInputs % 4 == 0 ? 4 : 1;
+      constexpr int kCopies = Tiling::kSlice / kFloats;
+      const float* const weight = kernel.layers[kLayer].weight;
+      const uint32_t to = SharedAddress(weights + fetch_place * Tiling::SliceFloats());
+      for (int i = thread; i < Tiling::Outputs(kLayer) * kCopies; i += kBlockThreads) {
+        const int n = i / kCopies;
+        const int k = i % kCopies * kFloats;
+        const int column = slice * Tiling::kSlice + k;
+        const bool inside = kInputs % Tiling::kSlice == 0 || column < kInputs;
+        const float* const from = weight + (inside ? n * kInputs + column : 0);
+        const uint32_t place = to + (n * Tiling::kSliceStride + k) * sizeof(float);
+        const int bytes = inside ? kFloats * sizeof(float) : 0;
+        if constexpr (kFloats == 4) {
+          CopyAsync16(place, from, bytes);
+        } else {
+          CopyAsync4(place, from, bytes);
+        }
+      }
+    }
+
+    // Where the word with columns `column` and `column` + 1 of a row is in each part of the tile.
+    // A lane multiplies columns 4q … 4q + 3 of each 16, q = lane % 4: so that it reads its share of
+    // a weight at once, the tile has them where the fragment's layout has 2q, 2q + 1, 2q + 8 and
+    // 2q + 9.
+    __device__ __forceinline__ static uint32_t WordOf(uint32_t row, uint32_t column) {
+      const uint32_t word = column % 16 / 2;
+      return row * (Tiling::TileStride() / 2) + column / 16 * 8 + word % 2 * 4 + word / 2;
+    }
+    __device__ __forceinline__ void Put(uint32_t row, uint32_t column, float x, float y) {
+      uint32_t words[kParts];
+      Split(x, y, words);
+      uint32_t* const to = reinterpret_cast<uint32_t*>(tile) + WordOf(row, column);
+#pragma unroll
+      for (int p = 0; p < kParts; ++p) to[p * (Tiling::PartBytes() / 4)] = words[p];
+    }
+    // Zeros in the columns from `kBegin` that the slices of a layer's inputs reach.
+    template <int kBegin, int kEnd>
+    __device__ __forceinline__ void Clear() {
+      constexpr int kWords = (kEnd - kBegin) / 2;
+      for (int i = thread; i < Tiling::kTileRows * kWords; i += kBlockThreads) {
+        Put(i / kWords, kBegin + i % kWords * 2, 0.0f, 0.0f);
+      }
+    }
+
+    // Fills the tile with the body's elements: a warp takes whole rows, several at once.
+    __device__ __forceinline__ void Load(I first) {
+      constexpr int kColumns = Tiling::Slices(0) * Tiling::kSlice;
+      constexpr int kPasses = DivideUp(kColumns, 2 * static_cast<int>(kWarpThreads));
+      constexpr int kWarps = kBlockThreads / kWarpThreads;
+      constexpr int kAtOnce = std::min(kPasses >= 4 ? 1 : 4 / kPasses, Tiling::kTileRows / kWarps);
+      for (int row = warp * kAtOnce; row < Tiling::kTileRows; row += kWarps * kAtOnce) {
+        float value[kAtOnce][kPasses][2];
+#pragma unroll
+        for (int j = 0; j < kAtOnce; ++j) {
+          const I group = first + static_cast<I>((row + j) / kRows);
+          const bool valid = group < kernel.groups;
+          const Indices<I, K> index = kept(valid ? group : I{0});
+#pragma unroll
+          for (int pass = 0; pass < kPasses; ++pass) {
+#pragma unroll
+            for (int e = 0; e < 2; ++e) {
+              const int column = (pass * kWarpThreads + lane) * 2 + e;
+              value[j][pass][e] = valid && column < Shape::kInput
+                                      ? LoadAt(index, static_cast<I>((row + j) % kRows),
+                                               static_cast<I>(column), KeptAxes())
+                                      : 0.0f;
+            }
+          }
+        }
+#pragma unroll
+        for (int j = 0; j < kAtOnce; ++j) {
+#pragma unroll
+          for (int pass = 0; pass < kPasses; ++pass) {
+            const int column = (pass * kWarpThreads + lane) * 2;
+            if (kColumns % (2 * kWarpThreads) == 0 || column < kColumns) {
+              Put(row + j, column, value[j][pass][0], value[j][pass][1]);
+            }
+          }
+        }
+      }
+    }
+
+    // This layer and those after it.
+    template <int kLayer>
+    __device__ __forceinline__ void Layer(I first) {
+      constexpr WarpGrid kGrid = Tiling::Grid(kLayer);
+      constexpr int kRowTiles = kGrid.row_tiles;
+      constexpr int kColumnTiles = kGrid.column_tiles;
+      const uint32_t first_row = warp / kGrid.columns * (kRowTiles * 16);
+      const uint32_t first_column = warp % kGrid.columns * (kColumnTiles * 8);
+      // Of the lane's elements in fragments of the tile, and in rows of a slice.
+      const uint32_t fragment =
+          SharedAddress(tile) +
+          ((first_row + lane % 16) * Tiling::TileStride() + lane / 16 * 8) * 2;
+      const uint32_t share = (first_column + lane / 4) * Tiling::kSliceStride + lane % 4 * 4;
+      float sums[kRowTiles][kColumnTiles][4] = {};
+      for (int slice = 0; slice < Tiling::Slices(kLayer); ++slice) {
+        if (kernel.slices == kMostSlices) {
+          WaitForCopies<kMostSlices - 2>();
+        } else {
+          WaitForCopies<0>();
+        }
+        // The slice is there for all, and the one before is free to be overwritten.
+        __syncthreads();
+        Fetch();
+        const float* const place = weights + use_place * Tiling::SliceFloats() + share;
+        if (++use_place == kernel.slices) use_place = 0;
+#pragma unroll
+        for (int k = 0; k < Tiling::kSlice; k += 16) {
+          MultiplySixteen<kRowTiles, kColumnTiles>(
+              sums, fragment + (slice * Tiling::kSlice + k) * 2, place + k);
+        }
+      }
+      const float* const bias = biases + Tiling::BiasBegin(kLayer);
+      const bool relu = kernel.layers[kLayer].relu;
+#pragma unroll
+      for (int j = 0; j < kColumnTiles; ++j) {
+        const uint32_t column = first_column + j * 8 + lane % 4 * 2;
+        const bool valid = IsValid<kLayer>(column);
+        const float2 b = valid ? *reinterpret_cast<const float2*>(bias + column) : float2{};
+#pragma unroll
+        for (int i = 0; i < kRowTiles; ++i) {
+#pragma unroll
+          for (int e = 0; e < 4; ++e) {
+            float& x = sums[i][j][e];
+            x += e % 2 == 0 ? b.x : b.y;
+            if (relu) x = x < 0.0f ? 0.0f : x;
+          }
+        }
+      }
+      if constexpr (kLayer + 1 < Shape::kLayers) {
+        // All have read the inputs: the outputs take their place.
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < kRowTiles; ++i) {
+#pragma unroll
+          for (int j = 0; j < kColumnTiles; ++j) {
+            const uint32_t row = first_row + i * 16 + lane / 4;
+            const uint32_t column = first_column + j * 8 + lane % 4 * 2;
+            if (IsValid<kLayer>(column)) {
+              Put(row, column, sums[i][j][0], sums[i][j][1]);
+              Put(row + 8, column, sums[i][j][2], sums[i][j][3]);
+            }
+          }
+        }
+        constexpr int kEnd = Tiling::Slices(kLayer + 1) * Tiling::kSlice;
+        if constexpr (kEnd > Tiling::Outputs(kLayer)) Clear<Tiling::Outputs(kLayer), kEnd>();
+        Layer<kLayer + 1>(first);
+      } else if constexpr (kRows == 1) {
+        StoreRows<kRowTiles, kColumnTiles>(first, first_row, first_column, sums);
+      } else {
+        StoreGroups<kRowTiles, kColumnTiles>(first, first_row, first_column, sums);
+      }
+    }
+
+    // Columns beyond a layer's outputs are there if the warps cannot share the columns evenly.
+    template <int kLayer>
+    __device__ __forceinline__ static bool IsValid(uint32_t column) {
+      constexpr WarpGrid kGrid = Tiling::Grid(kLayer);
+      return kGrid.columns * kGrid.column_tiles * 8 == Tiling::Outputs(kLayer) ||
+             column < Tiling::Outputs(kLayer);
+    }
+
+    // sums += inputs · weightᵀ over 16 columns of both.
+    template <int kRowTiles, int kColumnTiles>
+    __device__ __forceinline__ void MultiplySixteen(float (&sums)[kRowTiles][kColumnTiles][4],
+                                                    uint32_t fragment, const float* share) {
+      using Products = PartProducts<kParts>;
+      uint32_t b[kColumnTiles][2][kParts];
+#pragma unroll
+      for (int j = 0; j < kColumnTiles; ++j) {
+        const float4 w = *reinterpret_cast<const float4*>(share + j * 8 * Tiling::kSliceStride);
+        Split(w.x, w.y, b[j][0]);
+        Split(w.z, w.w, b[j][1]);
+      }
+#pragma unroll
+      for (int i = 0; i < kRowTiles; ++i) {
+        uint32_t a[kParts][4];
+#pragma unroll
+        for (int p = 0; p < kParts; ++p) {
+          LoadFragment(a[p],
+                       fragment + p * Tiling::PartBytes() + i * 16 * Tiling::TileStride() * 2);
+        }
+        // Chains of dependent products, several side by side.
+        constexpr int kChains = kColumnTiles % 4 == 0 ? 4 : kColumnTiles % 2 == 0 ? 2 : 1;
+#pragma unroll
+        for (int j = 0; j < kColumnTiles; j += kChains) {
+          if constexpr (Shape::kPrecision == Precision::kFloat32) {
+            float sixteen[kChains][4] = {};
+#pragma unroll
+            for (int product = 0; product < Products::kCount; ++product) {
+#pragma unroll
+              for (int c = 0; c < kChains; ++c) {
+                const PartProduct at = Products::At(product);
+                MultiplyAdd(sixteen[c], a[at.a], b[j + c][0][at.b], b[j + c][1][at.b]);
+              }
+            }
+#pragma unroll
+            for (int c = 0; c < kChains; ++c) {
+#pragma unroll
+              for (int e = 0; e < 4; ++e) sums[i][j + c][e] += sixteen[c][e];
+            }
+          } else {
+#pragma unroll
+            for (int product = 0; product < Products::kCount; ++product) {
+#pragma unroll
+              for (int c = 0; c < kChains; ++c) {
+                const PartProduct at = Products::At(product);
+                MultiplyAdd(sums[i][j + c], a[at.a], b[j + c][0][at.b], b[j + c][1][at.b]);
+              }
+            }
+          }
+        }
+      }
+    }
+
+    template <int kRowTiles, int kColumnTiles>
+    __device__ __forceinline__ void StoreRows(I first, uint32_t first_row, uint32_t first_column,
+                                              const float (&sums)[kRowTiles][kColumnTiles][4]) {
+#pragma unroll
+      for (int i = 0; i < kRowTiles; ++i) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          const I row = first + static_cast<I>(first_row + i * 16 + half * 8 + lane / 4);
+          if (row >= kernel.groups) continue;
+          const Indices<I, K> index = kept(row);
+#pragma unroll
+          for (int j = 0; j < kColumnTiles; ++j) {
+            const uint32_t column = first_column + j * 8 + lane % 4 * 2;
+            if (!IsValid<Shape::kLayers - 1>(column)) continue;
+            StoreAt(index, static_cast<I>(column), sums[i][j][half * 2], KeptAxes());
+            StoreAt(index, static_cast<I>(column + 1), sums[i][j][half * 2 + 1], KeptAxes());
+          }
+        }
+      }
+    }
+
+    template <int kRowTiles, int kColumnTiles>
+    __device__ __forceinline__ void StoreGroups(I first, uint32_t first_row, uint32_t first_column,
+                                                const float (&sums)[kRowTiles][kColumnTiles][4]) {
+      using Combine = typename Body::Combine;
+      const Combine combine;
+      constexpr int kTiles = kRows / 16;
+#pragma unroll
+      for (int i = 0; i < kRowTiles; i += kTiles) {
+        const I group = first + static_cast<I>((first_row + i * 16) / kRows);
+        const bool valid = group < kernel.groups;
+        const Indices<I, K> index = kept(valid ? group : I{0});
+        // Each lane gets all columns' results; lane l stores those of column tile l / 4 of eight.
+#pragma unroll
+        for (int begin = 0; begin < kColumnTiles; begin += 8) {
+          constexpr int kMost = 8;
+          float mine[2] = {};
+#pragma unroll
+          for (int j = begin; j < begin + kMost && j < kColumnTiles; ++j) {
+#pragma unroll
+            for (int e = 0; e < 2; ++e) {
+              float value = combine(sums[i][j][e], sums[i][j][e + 2]);
+              if constexpr (kTiles == 2) {
+                value = combine(value, combine(sums[i + 1][j][e], sums[i + 1][j][e + 2]));
+              }
+#pragma unroll
+              for (int mask = 4; mask < 32; mask *= 2) {
+                value = combine(value, ShuffleXor(value, mask));
+              }
+              if (lane / 4 == j - begin) mine[e] = value;
+            }
+          }
+          const uint32_t j = begin + lane / 4;
+          const uint32_t column = first_column + j * 8 + lane % 4 * 2;
+          if (valid && j < kColumnTiles && IsValid<Shape::kLayers - 1>(column)) {
+            StoreAt(index, static_cast<I>(column), mine[0], KeptAxes());
+            StoreAt(index, static_cast<I>(column + 1), mine[1], KeptAxes());
+          }
+        }
+      }
+    }
+
+    using KeptAxes = std::make_index_sequence<K>;
+    __device__ __forceinline__ Indices<I, K> kept(I group) const { return kernel.kept.At(group); }
+    template <size_t... A>
+    __device__ __forceinline__ float LoadAt(const Indices<I, K>& index, I r, I c,
+                                            std::index_sequence<A...>) const {
+      return kernel.body.Load(index.value[A]..., r, c);
+    }
+    template <size_t... A>
+    __device__ __forceinline__ void StoreAt(const Indices<I, K>& index, I c, float value,
+                                            std::index_sequence<A...>) const {
+      kernel.body.Store(index.value[A]..., c, value);
+    }
+  };
+};
+
+// The entry point, whose symbol carries the name of the body.
+template <class Kernel, int kBlocks>
+__global__ void __launch_bounds__(kBlockThreads, kBlocks)
+    DenseEntry(const __grid_constant__ Kernel kernel) {
+  kernel();
+}
+
+template <class Body, class I, size_t K, class Shape>
+struct DenseOnGpu {
+  using Layers = std::array<DenseLayer, Shape::kLayers>;
+  using Large = LargeTiling<Shape>;
+  using Small = SmallTiling<Shape>;
+
+  static void Launch(LaunchContext& context, const Body& body, const std::array<int64_t, K>& kept,
+                     const Layers& layers) {
+    for (const DenseLayer& layer : layers) {
+      if (reinterpret_cast<uintptr_t>(layer.weight) % 16 != 0) {
+        throw ArgumentError("Dense: a weight is not 16-byte aligned");
+      }
+    }
+    int shared_bytes = 0;
+    Check(cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin,
+                                 context.device_index()),
+          "cudaDeviceGetAttribute");
+    // The time that the busiest multiprocessor takes, in rows; small tiles use it half as well.
+    const int64_t multiprocessors = LimitsOf<Cuda>(context).multiprocessors;
+    const auto time = [&](int64_t groups_per_tile, int64_t rows) {
+      const int64_t tiles = (Elements(kept) + groups_per_tile - 1) / groups_per_tile;
+      return (tiles + multiprocessors - 1) / multiprocessors * rows;
+    };
+    if (Large::SharedBytes(2) <= shared_bytes &&
+        time(Large::kGroups, Large::kTileRows) <= time(Small::kGroups, 2 * Small::kTileRows)) {
+      LaunchWith<Large>(context, body, kept, layers, shared_bytes);
+    } else {
+      LaunchWith<Small>(context, body, kept, layers, shared_bytes);
+    }
+  }
+
+ private:
+  static void Check(cudaError_t status, const char* call) {
+    if (status == cudaSuccess) return;
+    static_cast<void>(cudaGetLastError());
+    throw DeviceError(std::string(call) + " failed: " + cudaGetErrorString(status));
+  }
+
+  template <class Tiling>
+  static void LaunchWith(LaunchContext& context, const Body& body,
+                         const std::array<int64_t, K>& kept, const Layers& layers,
+                         int shared_bytes) {
+    using Kernel = DenseTiles<Body, I, K, Shape, Tiling>;
+    const int64_t groups = Elements(kept);
+    const int64_t tiles = (groups + Tiling::kGroups - 1) / Tiling::kGroups;
+    const int slices = Tiling::SharedBytes(kMostSlices) <= shared_bytes ? kMostSlices : 2;
+    if (Tiling::SharedBytes(slices) > shared_bytes) {
+      throw DeviceError("the device has " + std::to_string(shared_bytes) +
+                        " bytes of shared memory for a block; a chain of dense layers needs " +
+                        std::to_string(Tiling::SharedBytes(slices)));
+    }
+    Kernel kernel = {.body = body,
+                     .kept = IndexSpace<I, K>(kept),
+                     .layers = {},
+                     .groups = static_cast<I>(groups),
+                     .tiles = static_cast<uint32_t>(tiles),
+                     .slices = slices};
+    std::copy(layers.begin(), layers.end(), kernel.layers);
+    const auto entry = reinterpret_cast<const void*>(&DenseEntry<Kernel, Tiling::kBlocks>);
+    Check(cudaFuncSetAttribute(entry, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               Tiling::SharedBytes(slices)),
+          "cudaFuncSetAttribute");
+    const int64_t blocks = std::min<int64_t>(
+        tiles, int64_t{LimitsOf<Cuda>(context).multiprocessors} * Tiling::kBlocks);
+    void* arguments[] = {&kernel};
+    Check(
+        cudaLaunchKernel(entry, dim3(static_cast<uint32_t>(blocks)), dim3(kBlockThreads), arguments,
+                         Tiling::SharedBytes(slices), static_cast<cudaStream_t>(context.queue())),
+        "kernel launch");
+  }
+};
+
+}  // namespace sofie::kernels
+
+#endif  // SOFIE_RUNTIME_KERNELS_DENSE_GPU_H_
