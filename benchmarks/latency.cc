@@ -1,0 +1,179 @@
+// How long a model takes on one device, call by call, and how far its results are from a reference.
+//
+//   latency --model=particle_net --device=cuda --runs=50 CASE.npz...
+//
+// CASE.npz is what //models:reference writes. For each it prints a line of CSV: wall time per call
+// with inputs and outputs in the device's memory, from the call to the end of the work (median and
+// quartiles), the host's share of a call, the first call at these sizes, ‖out − reference‖ /
+// ‖reference‖, launches in the captured graph, and bytes of the session's arena.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <exception>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <span>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "benchmarks/device_memory.h"
+#include "models/cnn.h"
+#include "models/mlp.h"
+#include "models/particle_net.h"
+#include "rules/private/model_case.h"
+#include "sofie/runtime/error.h"
+#include "sofie/runtime/session.h"
+
+namespace sofie::benchmarks {
+namespace {
+
+using Factory = std::unique_ptr<SessionCore> (*)(const Device&, const SessionOptions&);
+
+const std::map<std::string, std::pair<Factory, const ModelInfo& (*)()>>& Models() {
+  static const std::map<std::string, std::pair<Factory, const ModelInfo& (*)()>> models = {
+      {"cnn", {&cnn::NewSession, &cnn::Info}},
+      {"mlp", {&mlp::NewSession, &mlp::Info}},
+      {"particle_net", {&particle_net::NewSession, &particle_net::Info}},
+  };
+  return models;
+}
+
+struct Flags {
+  std::string model = "particle_net";
+  std::string device = "cpu";
+  int threads = 0;
+  int runs = 50;
+  bool profile = false;
+  std::vector<std::string> cases;
+};
+
+Flags Parse(int argc, char** argv) {
+  Flags flags;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    const auto value = [&](const std::string& name) {
+      return argument.substr(name.size() + 3);  // --name=
+    };
+    const auto is = [&](const std::string& name) {
+      return argument.rfind("--" + name + "=", 0) == 0;
+    };
+    if (is("model")) {
+      flags.model = value("model");
+    } else if (is("device")) {
+      flags.device = value("device");
+    } else if (is("threads")) {
+      flags.threads = std::atoi(value("threads").c_str());
+    } else if (is("runs")) {
+      flags.runs = std::max(1, std::atoi(value("runs").c_str()));
+    } else if (argument == "--profile") {
+      flags.profile = true;
+    } else if (argument.rfind("--", 0) == 0) {
+      throw ArgumentError("there is no flag " + argument +
+                          "; there are --model, --device, --threads, --runs and --profile");
+    } else {
+      flags.cases.push_back(argument);
+    }
+  }
+  if (!Models().contains(flags.model)) throw ArgumentError("there is no model " + flags.model);
+  if (flags.cases.empty()) throw ArgumentError("give the .npz file of at least one case");
+  return flags;
+}
+
+Device DeviceOf(const Flags& flags, const Stream& stream) {
+  if (flags.device == "cpu") return Device::Cpu();
+  if (flags.device == "openmp") return Device::OpenMp(flags.threads);
+  if (flags.device == "cuda") return Device::Cuda(0, stream.handle());
+  throw ArgumentError("there is no device " + flags.device + "; there are cpu, openmp and cuda");
+}
+
+double Microseconds(std::chrono::steady_clock::duration duration) {
+  return std::chrono::duration<double, std::micro>(duration).count();
+}
+
+double Quantile(std::vector<double>& values, double share) {
+  std::sort(values.begin(), values.end());
+  return values[static_cast<size_t>(share * static_cast<double>(values.size() - 1))];
+}
+
+double Error(const TensorView& actual, const TensorView& expected) {
+  double difference = 0;
+  double norm = 0;
+  const auto* a = static_cast<const float*>(actual.data);
+  const auto* e = static_cast<const float*>(expected.data);
+  for (int64_t i = 0; i < expected.shape.elements(); ++i) {
+    difference += (double{a[i]} - e[i]) * (double{a[i]} - e[i]);
+    norm += double{e[i]} * e[i];
+  }
+  return norm == 0 ? std::sqrt(difference) : std::sqrt(difference / norm);
+}
+
+void Measure(SessionCore& session, const Flags& flags, const std::string& path,
+             const ModelCase& model_case, const Stream& stream) {
+  const bool device = flags.device == "cuda";
+  std::vector<TensorView> host;
+  for (const CaseTensor& input : model_case.inputs) host.push_back(input.view());
+
+  const auto begin = std::chrono::steady_clock::now();
+  const TensorView first = session.Run(host)[0];
+  const double cold = Microseconds(std::chrono::steady_clock::now() - begin);
+  const double error = Error(first, model_case.outputs[0].tensor.view());
+
+  std::vector<DeviceCopy> copies;
+  std::vector<TensorView> inputs;
+  for (const TensorView& view : host)
+    inputs.push_back(device ? copies.emplace_back(view).view() : view);
+  for (int i = 0; i < 5; ++i) session.Run(inputs);
+  stream.Synchronize();
+  std::vector<double> wall;
+  std::vector<double> host_share;
+  for (int i = 0; i < flags.runs; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    session.Run(inputs);
+    const auto returned = std::chrono::steady_clock::now();
+    stream.Synchronize();
+    wall.push_back(Microseconds(std::chrono::steady_clock::now() - start));
+    host_share.push_back(Microseconds(returned - start));
+  }
+  const MemoryReport memory = session.memory();
+  const size_t slash = path.find_last_of('/');
+  std::cout << flags.model << "," << flags.device << "," << path.substr(slash + 1) << ","
+            << Quantile(wall, 0.5) << "," << Quantile(wall, 0.25) << "," << Quantile(wall, 0.75)
+            << "," << Quantile(host_share, 0.5) << "," << cold << "," << error << ","
+            << memory.graph_nodes << "," << memory.arena << std::endl;
+  if (flags.profile) {
+    session.SetProfiling(true);
+    for (int i = 0; i < flags.runs; ++i) session.Run(inputs);
+    session.PrintProfile(std::cout);
+    session.SetProfiling(false);
+  }
+}
+
+void Run(const Flags& flags) {
+  const auto& [factory, info] = Models().at(flags.model);
+  const Stream stream(flags.device == "cuda");
+  const std::unique_ptr<SessionCore> session = factory(DeviceOf(flags, stream), {});
+  std::cout << "model,device,case,median_us,lower_quartile_us,upper_quartile_us,host_us,cold_us,"
+               "error,graph_nodes,arena_bytes"
+            << std::endl;
+  for (const std::string& path : flags.cases) {
+    const ModelCase model_case = ReadModelCase(path, info());
+    Measure(*session, flags, path, model_case, stream);
+  }
+}
+
+}  // namespace
+}  // namespace sofie::benchmarks
+
+int main(int argc, char** argv) {
+  try {
+    sofie::benchmarks::Run(sofie::benchmarks::Parse(argc, argv));
+    return 0;
+  } catch (const std::exception& error) {
+    std::cerr << "latency: " << error.what() << "\n";
+    return 1;
+  }
+}
