@@ -19,8 +19,8 @@ import onnx
 from models import near_ties, reference_case
 from models.near_ties import AnyArray
 
-# Near ties take an evaluation in float64, which is slow: about 0.1 s for a jet.
-_JETS = 200
+# Near ties take an evaluation in float64, which is slow: about 0.2 s for a jet.
+_JETS = 100
 _NEIGHBOURS = 17  # the jet's own point included
 
 

@@ -46,7 +46,7 @@ def tag_jets(*arguments: str) -> list[list[str]]:
 @pytest.fixture(name="expected", scope="module")
 def _expected() -> list[str]:
     lines = pathlib.Path(locate("tests/jets_expected.csv")).read_text().splitlines()
-    assert len(lines) == 200
+    assert len(lines) == 100
     return lines
 
 
