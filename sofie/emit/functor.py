@@ -13,7 +13,7 @@ import sympy
 
 from sofie.emit.names import Names
 from sofie.ir import dims, expr
-from sofie.ir.program import Buffer, Loop, Pointwise, Reduce, Store
+from sofie.ir.program import Buffer, DenseReduce, Loop, Pointwise, Reduce, Store
 
 
 @dataclasses.dataclass(frozen=True)
@@ -271,12 +271,34 @@ def pointwise(
     pointer: Callable[[Buffer], str],
     host: Callable[[dims.Expr], str],
 ) -> Functor:
-    """The functor of an element-wise kernel."""
+    """The functor of an element-wise kernel.
+
+    Loading and storing are apart, so that a GPU can have the loads of several points in flight.
+    """
     parameters = _Parameters(pointer, host)
-    body = _Body(parameters)
-    body.store(step.store)
-    method = Method(f"void operator(){body.arguments(step.loops)} const", tuple(body.statements))
-    return Functor(name, (), parameters.all(), (method,))
+    load = _Body(parameters)
+    value = load.value(step.store.value)
+    load.statements.append(f"return {value};")
+    store = _Body(parameters)
+    target = parameters.buffer(step.store.buffer, written=True)
+    store.statements.append(f"{target}[{store.index(step.store.offset)}] = value;")
+    names = [loop.var.name for loop in step.loops]
+    everything = ", ".join(f"I {name}" for name in names)
+    stored = store.arguments(step.loops)[1:-1]
+    loaded = f"Load({', '.join(names)})"
+    methods = (
+        Method(f"Value Load{load.arguments(step.loops)} const", tuple(load.statements)),
+        Method(
+            f"void Store({f'{stored}, ' if stored else ''}Value value) const",
+            tuple(store.statements),
+        ),
+        Method(
+            f"void operator()({everything}) const",
+            (f"Store({', '.join([*names, loaded])});",),
+        ),
+    )
+    constant = f"using Value = {step.store.buffer.dtype.cpp};"
+    return Functor(name, (constant,), parameters.all(), methods)
 
 
 def reduction(
@@ -303,4 +325,29 @@ def reduction(
         tuple(store.statements),
     )
     combine = f"using Combine = sofie::kernels::{step.combine.cpp}<{step.combine.dtype.cpp}>;"
+    return Functor(name, (combine,), parameters.all(), (loading, storing))
+
+
+def dense_reduction(
+    step: DenseReduce,
+    name: str,
+    pointer: Callable[[Buffer], str],
+    host: Callable[[dims.Expr], str],
+) -> Functor:
+    """The functor of dense layers with a reduction: the first inputs, and what is stored."""
+    parameters = _Parameters(pointer, host)
+    load = _Body(parameters)
+    value = load.value(step.load)
+    load.statements.append(f"return {value};")
+    loading = Method(
+        f"float Load{load.arguments((*step.kept, step.row, step.channel))} const",
+        tuple(load.statements),
+    )
+    store = _Body(parameters)
+    store.store(step.store)
+    storing = Method(
+        f"void Store{store.arguments((*step.kept, step.output), 'float')} const",
+        tuple(store.statements),
+    )
+    combine = f"using Combine = sofie::kernels::{step.combine.cpp}<float>;"
     return Functor(name, (combine,), parameters.all(), (loading, storing))

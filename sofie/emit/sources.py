@@ -18,6 +18,7 @@ from sofie.ir import dims
 from sofie.ir.program import (
     Buffer,
     BufferKind,
+    DenseReduce,
     Gemm,
     Matrix,
     Pointwise,
@@ -200,6 +201,8 @@ class _Renderer:
             )
             call = "template Normalize" if step.per_element else "template Reduce"
             return _StepView(number, nodes, name, body, call, f"<{policy}>", spaces)
+        if isinstance(step, DenseReduce):
+            return self._dense(number, nodes, step)
         if isinstance(step, Gemm):
             call = f"template Gemm<{step.dtype.cpp}>"
             return _StepView(number, nodes, "gemm", None, call, "", (), self._gemm(step))
@@ -207,6 +210,26 @@ class _Renderer:
             call = f"template TopK<{step.x.dtype.cpp}>"
             return _StepView(number, nodes, "topk", None, call, "", (), self._topk(step))
         raise AssertionError(type(step).__name__)
+
+    def _dense(self, number: int, nodes: str, step: DenseReduce) -> _StepView:
+        name = self._functor_name(number, step)
+        body = functor.dense_reduction(step, name, self._pointer, self._host)
+        widths = [int(step.channel.extent), *(layer.outputs for layer in step.layers)]
+        shape = ", ".join(
+            [str(int(step.row.extent)), "sofie::kernels::Precision::kFloat32", *map(str, widths)]
+        )
+        layers = ", ".join(
+            f"sofie::kernels::DenseLayer{{{self._at(layer.weight)}, "
+            f"{'nullptr' if layer.bias is None else self._at(layer.bias)}, "
+            f"{str(layer.relu).lower()}}}"
+            for layer in step.layers
+        )
+        spaces = (
+            self._space([loop.extent for loop in step.kept]),
+            f"std::array<sofie::kernels::DenseLayer, {len(step.layers)}>{{{layers}}}",
+        )
+        call, arguments = "template Dense", f"<sofie::kernels::DenseShape<{shape}>>"
+        return _StepView(number, nodes, name, body, call, arguments, spaces)
 
     @staticmethod
     def _functor_name(number: int, step: Step) -> str:

@@ -13,8 +13,10 @@ from sofie.ir.program import (
     Buffer,
     BufferKind,
     Combine,
+    DenseLayer,
     Epilogue,
     Gemm,
+    Loop,
     Matrix,
     Pointwise,
     Region,
@@ -23,7 +25,7 @@ from sofie.ir.program import (
     Store,
     TopK,
 )
-from sofie.ir.tensor import Index, Lazy, Reduction, Strided, Tensor
+from sofie.ir.tensor import Dense, Index, Lazy, Reduction, Strided, Tensor
 
 
 class Builder:
@@ -99,6 +101,8 @@ class Builder:
 
     def materialize(self, tensor: Tensor, order: Sequence[int] | None = None) -> Strided:
         """Computes a tensor into a buffer, axes in ``order`` or as its inputs suggest."""
+        if isinstance(tensor, Dense):
+            return self._products(tensor)
         if isinstance(tensor, Reduction):
             return self._reduce(tensor, tensor, self.loop_variables(tensor.rank), None, order)
         variables = self.loop_variables(tensor.rank)
@@ -170,6 +174,7 @@ class Builder:
         epilogue: Epilogue = Epilogue.NONE,
         alpha: float = 1.0,
         sources: Sequence[Tensor] = (),
+        node: str | None = None,
     ) -> None:
         """Launches ``out = epilogue(alpha * a @ b + bias)`` on [batch, rows, columns] operands.
 
@@ -181,13 +186,14 @@ class Builder:
           epilogue: applied last.
           alpha: factor on the product.
           sources: tensors whose nodes the step also stands for.
+          node: the ONNX node it computes, if not the current one.
         """
         left, right = self._matrix(a), self._matrix(b)
         result = _as_matrix(out)
         assert result is not None and not result.transposed
         self.steps.append(
             Gemm(
-                nodes=self.nodes(sources, self.node),
+                nodes=self.nodes(sources, self.node if node is None else node),
                 dtype=a.dtype,
                 batch=out.shape[0],
                 m=out.shape[1],
@@ -242,11 +248,16 @@ class Builder:
         )
 
     def output(
-        self, dtype: DType, shape: Sequence[dims.Expr], order: Sequence[int] | None = None
+        self,
+        dtype: DType,
+        shape: Sequence[dims.Expr],
+        order: Sequence[int] | None = None,
+        node: str | None = None,
     ) -> Strided:
         """An empty packed tensor for a library call to write."""
         axes = tuple(range(len(shape)) if order is None else order)
-        buffer = Buffer(self.node, dtype, tuple(shape), axes, BufferKind.TEMPORARY)
+        name = self.node if node is None else node
+        buffer = Buffer(name, dtype, tuple(shape), axes, BufferKind.TEMPORARY)
         return Strided.whole(self, buffer)
 
     # Below: how a kernel comes about.
@@ -304,6 +315,8 @@ class Builder:
         # The reduction's own axes are those of the result that have more than one element; both
         # appear in the same order, so that matching extents pairs them.
         kept = _pair(reduction.shape, result.shape, variables)
+        if reduction.dense is not None and reduction.dense.is_pending:
+            return self._dense(reduction, reduction.dense, result, variables, kept, value, order)
         rows = self.loop_variables(len(reduction.reduced), "r")
         load, _ = self._settle(reduction.element(tuple(kept), tuple(rows)), (), None)
         if value is None:
@@ -317,6 +330,87 @@ class Builder:
         step = loops.reduction(nest, row_nest, reduction.combine, load, store)
         step.nodes = self.nodes([result, reduction])
         self.steps.append(step)
+        return Strided.whole(self, buffer)
+
+    def _products(self, dense: Dense) -> Strided:
+        """Dense layers as one product each, channels innermost in memory."""
+        order = (0, *range(2, dense.rank), 1)
+        source: Tensor = dense.source
+        for layer in dense.layers:
+            inputs, outputs = source.shape[1], layer.outputs
+            points = dims.product((source.shape[0], *source.shape[2:]))
+            shape = (source.shape[0], outputs, *source.shape[2:])
+            out = self.output(source.dtype, shape, order, layer.node)
+            packed = self.packed(source, order)
+            self.matmul(
+                Strided(
+                    self, packed.buffer, (dims.ONE, points, inputs), (dims.ZERO, inputs, dims.ONE)
+                ),
+                Strided(
+                    self,
+                    layer.weight.buffer,
+                    (dims.ONE, inputs, outputs),
+                    (dims.ZERO, dims.ONE, inputs),
+                    layer.weight.offset,
+                ),
+                Strided(
+                    self, out.buffer, (dims.ONE, points, outputs), (dims.ZERO, outputs, dims.ONE)
+                ),
+                bias=layer.bias,
+                epilogue=Epilogue.RELU if layer.relu else Epilogue.NONE,
+                node=layer.node,
+            )
+            source = out
+        assert isinstance(source, Strided)
+        return source
+
+    def _dense(
+        self,
+        reduction: Reduction,
+        dense: Dense,
+        result: Tensor,
+        variables: Sequence[sympy.Symbol],
+        kept: Sequence[dims.Expr],
+        value: expr.Expr | None,
+        order: Sequence[int] | None,
+    ) -> Strided:
+        """Dense layers and the reduction of their rows as one kernel."""
+        row, channel = self.loop_variables(2, "r")
+        index = [*kept, row]
+        output = index[1]
+        index[1] = channel
+        load, _ = self._settle(dense.source.load(tuple(index)), (), None)
+        if value is None:
+            value = reduction.finish(expr.Accumulator(reduction.combine.dtype))
+        position = list(variables).index(output)
+        groups = [a for a in range(result.rank) if a != position]
+        axes = (*groups, position) if order is None else tuple(order)
+        buffer = self._buffer(result, axes)
+        store = Store(buffer, _offset(buffer, variables), value)
+        nest = loops.Nest(variables, result.shape, groups)
+        self.steps.append(
+            loops.dense_reduction(
+                nest,
+                Loop(row, reduction.reduced[0]),
+                Loop(channel, dense.source.shape[1]),
+                load,
+                tuple(
+                    DenseLayer(
+                        Region(layer.weight.buffer, layer.weight.offset),
+                        None
+                        if layer.bias is None
+                        else Region(layer.bias.buffer, layer.bias.offset),
+                        layer.relu,
+                        int(layer.outputs),
+                    )
+                    for layer in dense.layers
+                ),
+                reduction.combine,
+                store,
+                Loop(output, dense.layers[-1].outputs),
+                self.nodes([result, reduction, dense]),
+            )
+        )
         return Strided.whole(self, buffer)
 
     def _matrix(self, operand: Strided) -> Matrix:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import sympy
 
 from sofie.ir import dims, expr
-from sofie.ir.program import Combine, Loop, Policy, Reduce, Store
+from sofie.ir.program import Combine, DenseLayer, DenseReduce, Loop, Policy, Reduce, Store
 
 # Reductions of a known length up to this are one thread's work.
 _ONE_THREAD = 32
@@ -122,6 +122,27 @@ def reduction(
         policy=_policy(outer, inner, load),
         per_element=per_element,
     )
+
+
+def dense_reduction(
+    groups: Nest,
+    row: Loop,
+    channel: Loop,
+    load: expr.Expr,
+    layers: tuple[DenseLayer, ...],
+    combine: Combine,
+    store: Store,
+    output: Loop,
+    nodes: tuple[str, ...],
+) -> DenseReduce:
+    """Dense layers over groups of rows, the loops over groups collapsed."""
+    units = groups.units()
+    load, store = _substitute(load, units), _substitute_store(store, units)
+    kept = groups.loops()
+    while (pair := _mergeable(kept, [*_indices(load), *_store_indices(store)])) is not None:
+        kept, zero = _merge(kept, pair)
+        load, store = _substitute(load, zero), _substitute_store(store, zero)
+    return DenseReduce(nodes, tuple(kept), row, channel, load, layers, combine, store, output)
 
 
 def _policy(kept: Sequence[Loop], reduced: Sequence[Loop], load: expr.Expr) -> Policy:

@@ -220,6 +220,54 @@ class Gemm(Step):
         yield self.d.region.buffer
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class DenseLayer:
+    """``relu(weight[outputs, inputs] @ x + bias[outputs])``."""
+
+    weight: Region
+    bias: Region | None
+    relu: bool
+    outputs: int
+
+
+@dataclasses.dataclass(eq=False)
+class DenseReduce(Step):
+    """Dense layers over the rows of groups, and each group's rows combined to one.
+
+    Attributes:
+      kept: the groups.
+      row: walks the rows of a group; its extent is a number.
+      channel: walks the inputs of the first layer; likewise.
+      load: an input, in terms of the variables above.
+      layers: in order.
+      combine: joins the rows' results.
+      store: of one output of one group, in terms of ``kept`` and ``output``.
+      output: walks the last layer's outputs.
+    """
+
+    kept: tuple[Loop, ...]
+    row: Loop
+    channel: Loop
+    load: expr.Expr
+    layers: tuple[DenseLayer, ...]
+    combine: Combine
+    store: Store
+    output: Loop
+
+    def reads(self) -> Iterator[Buffer]:
+        """Inputs, weights, and what the epilogue loads."""
+        yield from _loads(self.load)
+        for layer in self.layers:
+            yield layer.weight.buffer
+            if layer.bias is not None:
+                yield layer.bias.buffer
+        yield from _loads(self.store.value)
+
+    def writes(self) -> Iterator[Buffer]:
+        """The buffer stored."""
+        yield self.store.buffer
+
+
 @dataclasses.dataclass(eq=False)
 class TopK(Step):
     """The ``k`` largest or smallest of each row of ``x[outer, axis, inner]``, packed."""

@@ -8,6 +8,7 @@ how chains of element-wise and layout operators become one kernel.
 from __future__ import annotations
 
 import abc
+import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -117,7 +118,7 @@ class Strided(Tensor):
         )
 
 
-class _Computed(Tensor):
+class Computed(Tensor):
     """A tensor that gets a buffer on demand."""
 
     def __init__(
@@ -143,6 +144,11 @@ class _Computed(Tensor):
         """Counts the readers: what several would compute anew is computed once."""
         self.readers += readers
 
+    @property
+    def is_pending(self) -> bool:
+        """True while the sole reader may still compute it in a kernel of its own."""
+        return self.memory is None and self.readers == 1
+
     def strided(self, order: Sequence[int] | None = None) -> Strided:
         """Computes the tensor into memory, unless it is there already."""
         if self.memory is None:
@@ -150,7 +156,7 @@ class _Computed(Tensor):
         return self.memory
 
 
-class Lazy(_Computed):
+class Lazy(Computed):
     """An element-wise value: ``element(index)`` is its expression."""
 
     def __init__(
@@ -179,8 +185,62 @@ class Lazy(_Computed):
         return not pending and loads <= _CHEAP_LOADS and calls <= _CHEAP_CALLS
 
 
-class Reduction(_Computed):
-    """``finish(combine over reduced axes of load(kept index, reduced index))``."""
+@dataclasses.dataclass(frozen=True)
+class Layer:
+    """A dense layer: ``relu(weight @ x + bias)``.
+
+    Attributes:
+      weight: [outputs, inputs], packed.
+      bias: [outputs], packed, or None.
+      relu: whether negative results become zero.
+      node: the ONNX node that it is.
+    """
+
+    weight: Strided
+    bias: Strided | None
+    relu: bool
+    node: str
+
+    @property
+    def outputs(self) -> dims.Expr:
+        """Number of outputs."""
+        return self.weight.shape[0]
+
+
+class Dense(Computed):
+    """Dense layers, one after the other, over the channels of ``source[N, C, ...]``.
+
+    In memory it is a matrix product a layer. A reduction that is its sole reader keeps the layers'
+    results on the chip.
+    """
+
+    def __init__(self, source: Tensor, layers: tuple[Layer, ...]) -> None:
+        shape = (source.shape[0], layers[-1].outputs, *source.shape[2:])
+        super().__init__(source.builder, source.dtype, shape, [source])
+        self.source = source
+        self.layers = layers
+
+    @property
+    def nodes(self) -> frozenset[str]:
+        """The layers' nodes and the source's."""
+        if self.memory is not None:
+            return frozenset()
+        return self.source.nodes | {layer.node for layer in self.layers}
+
+    def then(self, layer: Layer) -> Dense:
+        """This chain with one more layer."""
+        return Dense(self.source, (*self.layers, layer))
+
+    def load(self, index: Index) -> expr.Expr:
+        """A load: a product's elements exist in memory only."""
+        return self.strided().load(index)
+
+
+class Reduction(Computed):
+    """``finish(combine over reduced axes of load(kept index, reduced index))``.
+
+    With ``dense``, the elements are those of dense layers, and the one reduced axis is their last.
+    """
 
     def __init__(
         self,
@@ -192,8 +252,10 @@ class Reduction(_Computed):
         finish: Callable[[expr.Expr], expr.Expr],
         dtype: DType,
         inputs: Iterable[Tensor],
+        dense: Dense | None = None,
     ) -> None:
         super().__init__(builder, dtype, shape, inputs)
+        self.dense = dense
         self.reduced: dims.Shape = tuple(reduced)
         self.combine = combine
         self.element = element

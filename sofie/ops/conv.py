@@ -15,7 +15,7 @@ from sofie.ir.builder import Builder
 from sofie.ir.expr import Call, Expr, Literal, Select
 from sofie.ir.node import Node
 from sofie.ir.program import Epilogue
-from sofie.ir.tensor import Index, Permute, Reshape, Strided, Tensor
+from sofie.ir.tensor import Dense, Index, Layer, Permute, Reshape, Strided, Tensor
 from sofie.ops.factoring import factored
 from sofie.ops.registry import operator
 from sofie.ops.spatial import Window, window
@@ -39,21 +39,14 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
     kernel = tuple(int(k) for k in w.shape[2:])
     taps = window(node, kernel)
     relu = node.attr_string("activation", "") == "Relu"
-    array = node.array(1)
-    if taps.is_pointwise and groups == 1 and array is not None:
-        matrix = array.reshape(array.shape[:2])
-        result = factored(b, node.input(1).name or "", x, matrix, bias, relu)
-        if result is not None:
-            return [result]
+    if taps.is_pointwise and groups == 1:
+        return [_pointwise(node, b, x, w, bias, relu)]
     shape = node.out_shape()
     order = channels_last(x.rank)
     out = b.output(x.dtype, shape, order)
     points = dims.product((shape[0], *shape[2:]))
     inner, outer = int(w.shape[1]), int(w.shape[0]) // groups
-    if taps.is_pointwise and groups == 1:
-        rows: Tensor = Reshape(Permute(b.packed(x, order), order), (points, w.shape[1]))
-    else:
-        rows = _patches(b, x, taps, groups, inner, shape)
+    rows = _patches(b, x, taps, groups, inner, shape)
     width = int(np.prod(kernel)) * inner
     # [points, groups * width] as [groups, points, width]; likewise for the result.
     a = Permute(Reshape(rows, (points, sympy.Integer(groups), sympy.Integer(width))), (1, 0, 2))
@@ -80,6 +73,23 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
 def channels_last(rank: int) -> tuple[int, ...]:
     """The axes of [N, C, spatial...] with the channels innermost."""
     return (0, *range(2, rank), 1)
+
+
+def _pointwise(
+    node: Node, b: Builder, x: Tensor, w: Tensor, bias: Tensor | None, relu: bool
+) -> Tensor:
+    """A window of one element: a dense layer over the channels of every point."""
+    weight = b.packed(Reshape(b.packed(w), w.shape[:2]))
+    layer = Layer(weight, None if bias is None else b.packed(bias), relu, b.node)
+    if isinstance(x, Dense) and x.is_pending:
+        return x.then(layer)
+    array = node.array(1)
+    if array is not None:
+        matrix = array.reshape(array.shape[:2])
+        result = factored(b, node.input(1).name or "", x, matrix, bias, relu)
+        if result is not None:
+            return result
+    return Dense(x, (layer,))
 
 
 def _weights(b: Builder, node: Node, w: Tensor, groups: int, outer: int, width: int) -> Tensor:

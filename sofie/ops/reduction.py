@@ -6,17 +6,42 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from sofie.ir import dims
 from sofie.ir.builder import Builder
-from sofie.ir.dtype import INT64, DType
+from sofie.ir.dtype import FLOAT32, INT64, DType
 from sofie.ir.expr import Call, Expr, Index
 from sofie.ir.node import Node
 from sofie.ir.program import Combine
+from sofie.ir.tensor import Dense, Reduction, Reshape, Tensor
 from sofie.ir.tensor import Index as TensorIndex
-from sofie.ir.tensor import Reduction, Reshape, Tensor
 from sofie.ops.registry import operator
 
 # What is combined for each element, and what becomes of the result with ``count`` elements in it.
 Prepare = Callable[[Expr], Expr]
 Finish = Callable[[Expr, dims.Expr], Expr]
+
+
+# Dense layers that are kept on the chip: rows of a group, and widths of layers.
+_FUSED_ROWS = (16, 32)
+_WIDEST = 256
+_WIDEST_INPUT = 512
+
+
+def _as_it_is(value: Expr) -> Expr:
+    return value
+
+
+def _is_fusable(dense: Dense, axes: Sequence[int]) -> bool:
+    """True where ``launch.Dense`` covers the layers and the reduction of their last axis."""
+    if not dense.is_pending or list(axes) != [dense.rank - 1] or dense.rank < 3:
+        return False
+    widths = [layer.outputs for layer in dense.layers]
+    return (
+        dense.dtype is FLOAT32
+        and dense.shape[-1] in _FUSED_ROWS
+        and len(widths) <= 4
+        and all(w.is_Integer and int(w) % 8 == 0 and int(w) <= _WIDEST for w in widths)
+        and bool(dense.source.shape[1].is_Integer)
+        and int(dense.source.shape[1]) <= _WIDEST_INPUT
+    )
 
 
 def reduce_axes(node: Node) -> list[int] | None:
@@ -38,7 +63,7 @@ def over_axes(
     x: Tensor,
     axes: Sequence[int],
     combine: str,
-    prepare: Prepare = lambda value: value,
+    prepare: Prepare = _as_it_is,
     finish: Finish = lambda value, _: value,
 ) -> Reduction:
     """``x`` with ``axes`` reduced away."""
@@ -52,6 +77,8 @@ def over_axes(
             index[axis] = i
         return prepare(x.load(tuple(index)))
 
+    plain = prepare is _as_it_is and combine in ("Sum", "Max")
+    dense = x if isinstance(x, Dense) and plain and _is_fusable(x, axes) else None
     shape = [x.shape[a] for a in kept]
     return Reduction(
         b,
@@ -62,6 +89,7 @@ def over_axes(
         lambda value: finish(value, count),
         x.dtype,
         [x],
+        dense,
     )
 
 
@@ -87,7 +115,7 @@ def reduction(
     *,
     since: int,
     dtypes: Iterable[DType],
-    prepare: Prepare = lambda value: value,
+    prepare: Prepare = _as_it_is,
     finish: Finish = lambda value, _: value,
 ) -> None:
     """Registers a Reduce operator."""

@@ -20,6 +20,7 @@ from sofie.ir.program import (
     Buffer,
     BufferKind,
     Combine,
+    DenseReduce,
     Epilogue,
     Gemm,
     Matrix,
@@ -102,6 +103,8 @@ class _Machine:
                 self._reduce(step)
             elif isinstance(step, Gemm):
                 self._gemm(step)
+            elif isinstance(step, DenseReduce):
+                self._dense(step)
             elif isinstance(step, TopK):
                 self._topk(step)
             else:
@@ -151,6 +154,26 @@ class _Machine:
             product = np.maximum(product, 0)
         d[dt] = product
         self.written[id(step.d.region.buffer)][dt] = True
+
+    def _dense(self, step: DenseReduce) -> None:
+        groups = math.prod(self.size(loop.extent) for loop in step.kept)
+        rows, width = self.size(step.row.extent), self.size(step.channel.extent)
+        grid = self._grid((*step.kept, step.row, step.channel))
+        values = _Point(self, grid, groups * rows * width).value(step.load)
+        values = values.reshape(groups * rows, width).astype(np.float64)
+        for layer in step.layers:
+            weight = self.read_all(layer.weight.buffer).reshape(layer.outputs, -1)
+            values = values @ weight.T.astype(np.float64)
+            if layer.bias is not None:
+                values = values + self.read_all(layer.bias.buffer)
+            if layer.relu:
+                values = np.maximum(values, 0)
+        outputs = values.shape[1]
+        grouped = values.reshape(groups, rows, outputs).transpose(0, 2, 1).reshape(-1, rows)
+        parts = _combine(step.combine, grouped.astype(np.float32))
+        _Point(self, self._grid((*step.kept, step.output)), groups * outputs, parts).store(
+            step.store
+        )
 
     def _topk(self, step: TopK) -> None:
         outer, axis, inner, k = (self.size(x) for x in (step.outer, step.axis, step.inner, step.k))
