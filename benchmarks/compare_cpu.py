@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
+import onnxruntime  # type: ignore[import-untyped]
 from absl import app, flags
 from runfiles import Runfiles
 
