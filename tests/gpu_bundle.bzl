@@ -30,7 +30,7 @@ def _gpu_bundle_impl(ctx):
         ],
         "workspace": ctx.workspace_name,
     }))
-    bundle = ctx.actions.declare_file(ctx.label.name + ".tar.gz")
+    bundle = ctx.actions.declare_file(ctx.label.name + ".tar.xz")
     arguments = ctx.actions.args()
     arguments.add(manifest)
     arguments.add(cc_toolchain.strip_executable)
@@ -65,7 +65,7 @@ gpu_bundle = rule(
     },
     toolchains = use_cc_toolchain(),
     fragments = ["cpp"],
-    doc = """Packs tests with all that they read into a .tar.gz, binaries stripped.
+    doc = """Packs tests with all that they read into a .tar.xz, binaries stripped.
 
 On the other machine: unpack it and call `run.sh`, or `run.sh allocation` for the tests whose names
 contain that. Its exit status is 0 if all of them pass.""",

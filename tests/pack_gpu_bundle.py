@@ -1,13 +1,13 @@
 """Packs tests for a machine without Bazel; see gpu_bundle.bzl.
 
-pack_gpu_bundle.py MANIFEST.json STRIP OUTPUT.tar.gz
+pack_gpu_bundle.py MANIFEST.json STRIP OUTPUT.tar.xz
 """
 
 from __future__ import annotations
 
-import gzip
 import io
 import json
+import lzma
 import pathlib
 import re
 import shlex
@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 _RUN = """\
@@ -66,10 +66,24 @@ if [ "$passed" -eq 0 ]; then
   exit 1
 fi
 """
+# The tests have a lot in common: the dictionary is larger than several of them.
+_COMPRESSION = {"id": lzma.FILTER_LZMA2, "preset": 3, "dict_size": 64 << 20}
 _ELF = b"\x7fELF"
 # Python programs name the interpreter of the machine that built them.
 _INTERPRETER = re.compile(rb"^PYTHON_BINARY = '.*'$", re.MULTILINE)
 _SHEBANG = re.compile(rb"^#!.*")
+
+
+def files(sources: Mapping[str, str]) -> Iterator[tuple[str, pathlib.Path]]:
+    """Names in the bundle with the files; Python packages come as folders."""
+    for name, source in sorted(sources.items()):
+        path = pathlib.Path(source)
+        if not path.is_dir():
+            yield name, path
+            continue
+        for inner in sorted(path.rglob("*")):
+            if inner.is_file() and "__pycache__" not in inner.parts:
+                yield f"{name}/{inner.relative_to(path)}", inner
 
 
 def content(path: pathlib.Path, strip: str) -> bytes:
@@ -108,13 +122,11 @@ def main() -> None:
     script = _RUN.format(workspace=manifest["workspace"], calls=calls)
 
     with (
-        open(output, "wb") as file,
-        gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as stream,
+        lzma.open(output, "wb", filters=[_COMPRESSION]) as stream,
         tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as bundle,
     ):
         add(bundle, "run.sh", script.encode(), 0o755)
-        for name, source in sorted(manifest["files"].items()):
-            path = pathlib.Path(source)
+        for name, path in files(manifest["files"]):
             mode = 0o755 if path.stat().st_mode & 0o100 else 0o644
             add(bundle, f"runfiles/{name}", content(path, strip), mode)
 
