@@ -50,6 +50,7 @@ def load(path: pathlib.Path) -> Model:
         model = ir.from_proto(proto)
         _set_base(model, path.parent)
         _forget_annotations(model)
+        _check_tensors(model)
         common.InlinePass()(model)
         common.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(model)
         infer_shapes(model)
@@ -82,10 +83,19 @@ def _read(path: pathlib.Path) -> onnx.ModelProto:
     if not proto.graph.output:
         raise ModelError(f"{path}: the graph has no outputs: an empty or truncated ONNX file")
     try:
-        onnx.checker.check_model(str(path))
-    except (onnx.checker.ValidationError, DecodeError, RuntimeError) as error:
+        onnx.checker.check_model(str(path), full_check=True)
+    except Exception as error:  # ValidationError, InferenceError, text that is no UTF-8, ...
         raise ModelError(f"{path}: ONNX's checker refuses the model: {error}") from error
+    _check_names(proto.graph)
     return proto
+
+
+def _check_names(graph: onnx.GraphProto) -> None:
+    """Refuses names that are no UTF-8 (protobuf hands those out as bytes)."""
+    for node in graph.node:
+        for name in (node.name, node.op_type, node.domain, *node.input, *node.output):
+            if not isinstance(name, str):
+                raise ModelError(f"the name {name!r} is not UTF-8: a damaged file")
 
 
 def _rename_symbols(graph: onnx.GraphProto) -> tuple[str, ...]:
@@ -119,6 +129,17 @@ def _rename_symbols(graph: onnx.GraphProto) -> tuple[str, ...]:
         if output.type.HasField("tensor_type"):
             output.type.tensor_type.ClearField("shape")
     return tuple(symbols)
+
+
+def _check_tensors(model: ir.Model) -> None:
+    """Reads every weight once, so that a truncated one is found before anything relies on it."""
+    for value in model.graph.initializers.values():
+        tensor = value.const_value
+        try:
+            if tensor is not None and tensor.dtype != ir.DataType.STRING:
+                tensor.numpy()
+        except Exception as error:
+            raise ModelError(f"initializer {value.name!r} can't be read: {error}") from error
 
 
 def _forget_annotations(model: ir.Model) -> None:

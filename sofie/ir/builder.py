@@ -90,6 +90,31 @@ class Builder:
         if not difference.is_Integer:
             self.requirements.append(Requirement(low, high, message))
 
+    def require_equal(self, a: dims.Expr, b: dims.Expr, what: str) -> None:
+        """Demands that two sizes are equal in every run; ``what`` names them in the message.
+
+        Raises:
+          ValueError: they are known to differ.
+        """
+        if not dims.same(a, b):
+            label = f"{self.node}: {what}"
+            self.require(a, b, f"{label} must be equal, but are {{low}} and {{high}}")
+            self.require(b, a, f"{label} must be equal, but are {{high}} and {{low}}")
+
+    def require_broadcast(self, shape: dims.Shape, result: dims.Shape) -> None:
+        """Demands that a shape stretches to another one, as ONNX's broadcasting allows.
+
+        Raises:
+          ValueError: it never does.
+        """
+        for extent, wanted in zip(reversed(shape), reversed(result), strict=False):
+            if extent != 1 and not dims.same(extent, wanted):
+                gap = dims.NotOne(extent) * (wanted - extent)
+                for low, high in ((dims.ZERO, gap), (gap, dims.ZERO)):
+                    self.require(
+                        low, high, f"{self.node}: an input does not broadcast to the others"
+                    )
+
     @staticmethod
     def loop_variables(rank: int, prefix: str = "i") -> list[sympy.Symbol]:
         """Index variables for ``rank`` axes."""

@@ -22,12 +22,17 @@ def _check(node: Node) -> Iterator[str]:
         yield "training_mode = 1; export the model for inference"
     if any(node.array(i) is None for i in range(1, 5)):
         yield "a scale, bias, mean or variance that is not a constant"
+    elif any(node.shape(i) != node.shape(0)[1:2] for i in range(1, 5)):
+        yield "a scale, bias, mean or variance that is not of the input's channels"
 
 
 def scale_and_shift(node: Node) -> tuple[np.ndarray, np.ndarray]:
     """float64 [C] scale and shift: the operator's result is ``x * scale + shift``."""
     gamma, beta, mean, variance = (_float64(node, i) for i in range(1, 5))
-    scale = gamma / np.sqrt(variance + node.attr_float("epsilon", 1e-5))
+    with np.errstate(
+        invalid="ignore"
+    ):  # A negative variance gives NaN, as it does in ONNX Runtime.
+        scale = gamma / np.sqrt(variance + node.attr_float("epsilon", 1e-5))
     return scale, beta - mean * scale
 
 

@@ -16,6 +16,10 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
     """Every element from the input in whose range its index falls."""
     tensors = given(inputs)
     axis = node.axis()
+    for tensor in tensors[1:]:
+        for a in range(tensor.rank):
+            if a != axis:
+                b.require_equal(tensors[0].shape[a], tensor.shape[a], f"extents of axis {a}")
     starts = [dims.ZERO]
     for tensor in tensors:
         starts.append(starts[-1] + tensor.shape[axis])

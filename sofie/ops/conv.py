@@ -36,6 +36,9 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
     bias = inputs[2] if len(inputs) > 2 else None
     assert x is not None and w is not None
     groups = node.attr_int("group", 1)
+    b.require_equal(x.shape[1], w.shape[1] * groups, "channels of the input and the weights")
+    if bias is not None:
+        b.require_equal(bias.shape[0], w.shape[0], "lengths of bias and weights")
     kernel = tuple(int(k) for k in w.shape[2:])
     taps = window(node, kernel)
     relu = node.attr_string("activation", "") == "Relu"

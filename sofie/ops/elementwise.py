@@ -7,6 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import onnx_ir
+import onnx_shape_inference as inference
+
+from sofie.ir import dims
 from sofie.ir.builder import Builder
 from sofie.ir.dtype import BOOL, DType
 from sofie.ir.expr import Call, Expr
@@ -15,9 +19,54 @@ from sofie.ir.tensor import Broadcast, Index, Tensor
 from sofie.ops.registry import operator
 
 
+def infer_broadcast(name: str, dtype_of: int | None = 0) -> None:
+    """Replaces the library's shape rule of an operator by one that keeps both of two symbols.
+
+    Where two sizes have different symbols, either may turn out to be 1: the result has the larger
+    one. The library settles for the first.
+
+    Args:
+      name: the operator.
+      dtype_of: the input that has the output's element type; None if the output is bool.
+    """
+    library = inference.registry
+    theirs = {v: library.get("", name, v) for v in library.version_boundaries("", name)}
+
+    def infer(ctx: inference.ShapeInferenceContext, node: onnx_ir.Node) -> None:
+        inputs = [v for v in node.inputs if v is not None]
+        if all(ctx.get_symbolic_value(v) is not None for v in inputs):
+            theirs[max(theirs)](ctx, node)  # Arithmetic on sizes.
+            return
+        dtype = onnx_ir.DataType.BOOL if dtype_of is None else inputs[dtype_of].dtype
+        if dtype is not None and all(v.shape is not None for v in inputs):
+            shape = _broadcast_shapes([tuple(v.shape or ()) for v in inputs])
+            known = None if shape is None else onnx_ir.Shape([dims.as_dim(d) for d in shape])
+            ctx.set_shape_and_dtype(node.outputs[0], known, dtype)
+
+    for version in theirs:
+        library.register("", name, since_version=version)(infer)
+
+
+def _broadcast_shapes(
+    shapes: Sequence[Sequence[int | onnx_ir.SymbolicDim]],
+) -> dims.Shape | None:
+    """What the shapes broadcast to; None where a size is unknown."""
+    rank = max(len(shape) for shape in shapes)
+    result = [dims.ONE] * rank
+    try:
+        for shape in shapes:
+            for axis, dim in enumerate(shape, rank - len(shape)):
+                result[axis] = dims.broadcast(result[axis], dims.as_expr(dim))
+    except ValueError:
+        return None
+    return tuple(result)
+
+
 def apply(node: Node, b: Builder, inputs: Sequence[Tensor], dtype: DType, template: str) -> Tensor:
     """``template`` for every element of the broadcast inputs."""
     shape = node.out_shape()
+    for tensor in inputs:
+        b.require_broadcast(tensor.shape, shape)
     aligned = [t if t.shape == shape else Broadcast(t, shape) for t in inputs]
 
     def element(index: Index) -> Expr:
@@ -41,6 +90,7 @@ def unary(name: str, template: str, *, since: int, dtypes: Iterable[DType]) -> N
 
 def binary(name: str, template: str, *, since: int, dtypes: Iterable[DType]) -> None:
     """Registers an operator of two inputs of one type, ``{0}`` and ``{1}``."""
+    infer_broadcast(name)
 
     @operator(name, since=since, dtypes=dtypes)
     def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor]:
@@ -49,6 +99,7 @@ def binary(name: str, template: str, *, since: int, dtypes: Iterable[DType]) -> 
 
 def comparison(name: str, relation: str, *, since: int, dtypes: Iterable[DType]) -> None:
     """Registers a comparison; the result is bool."""
+    infer_broadcast(name, None)
 
     @operator(name, since=since, dtypes=dtypes)
     def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor]:
@@ -57,6 +108,7 @@ def comparison(name: str, relation: str, *, since: int, dtypes: Iterable[DType])
 
 def variadic(name: str, template: str, *, since: int, dtypes: Iterable[DType]) -> None:
     """Registers an operator that folds any number of inputs from the left."""
+    infer_broadcast(name)
 
     @operator(name, since=since, dtypes=dtypes)
     def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor]:

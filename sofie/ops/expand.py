@@ -14,4 +14,5 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
     """A view with stride 0 along the stretched axes."""
     x = inputs[0]
     assert x is not None
+    b.require_broadcast(x.shape, node.out_shape())
     return [Broadcast(x, node.out_shape())]

@@ -21,6 +21,9 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
     left = Permute(a, (1, 0)) if node.attr_int("transA", 0) else a
     right = Permute(c, (1, 0)) if node.attr_int("transB", 0) else c
     m, n = left.shape[0], right.shape[1]
+    b.require_equal(left.shape[1], right.shape[0], "columns and rows of the operands")
+    if bias is not None:
+        b.require_broadcast(bias.shape, (m, n))
     row = beta == 1.0 and bias is not None and _is_row(bias, n)
     fused_bias = b.packed(Reshape(bias, (n,))) if row and bias is not None else None
     relu = node.attr_string("activation", "") == "Relu"

@@ -18,8 +18,11 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
         left = Reshape(left, (dims.ONE, left.shape[0]))
     if right.rank == 1:
         right = Reshape(right, (right.shape[0], dims.ONE))
+    b.require_equal(left.shape[-1], right.shape[-2], "columns and rows of the operands")
     rank = max(left.rank, right.rank) - 2
     batch = _broadcast(left.shape[:-2], right.shape[:-2], rank)
+    b.require_broadcast(left.shape[:-2], batch)
+    b.require_broadcast(right.shape[:-2], batch)
     a = _batched(b, left, batch)
     c = _batched(b, right, batch)
     out = b.output(left.dtype, (dims.product(batch), left.shape[-2], right.shape[-1]))

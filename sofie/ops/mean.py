@@ -9,6 +9,8 @@ from sofie.ir.tensor import Tensor
 from sofie.ops import elementwise
 from sofie.ops.registry import operator
 
+elementwise.infer_broadcast("Mean")
+
 
 @operator("Mean", since=8, dtypes=dtype.FLOATS)
 def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor]:

@@ -9,6 +9,8 @@ from sofie.ir.tensor import Tensor
 from sofie.ops import elementwise
 from sofie.ops.registry import operator
 
+elementwise.infer_broadcast("Pow")
+
 
 def _check(node: Node) -> Iterator[str]:
     if node.dtype(1) not in dtype.FLOATS:

@@ -50,7 +50,7 @@ def reduce_axes(node: Node) -> list[int] | None:
     axes = node.attr_ints("axes")
     if axes is None and node.has(1):
         known = node.known(1)
-        if known is None:
+        if known is None or any(not a.is_Integer for a in known):
             return None
         axes = tuple(int(a) for a in known)
     if not axes:

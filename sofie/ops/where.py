@@ -9,6 +9,8 @@ from sofie.ir.tensor import Tensor
 from sofie.ops import elementwise
 from sofie.ops.registry import operator
 
+elementwise.infer_broadcast("Where", 1)
+
 
 @operator("Where", since=9, dtypes={dtype.BOOL})
 def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor]:
