@@ -52,11 +52,13 @@ constexpr WarpGrid ChooseWarpGrid(int rows, int columns, int rows_together) {
 }
 
 // All constants of a kernel that takes tiles of kTileRows rows.
-template <class Shape, int kTileRows_, int kSlice_>
+template <class Shape, int kTileRows_, int kSlice_, int kMostSlices_>
 struct DenseTiling {
   static constexpr int kTileRows = kTileRows_;
   // Columns of a weight that are in one slice.
   static constexpr int kSlice = kSlice_;
+  // Slices in shared memory, if it is large enough: one in use, the others on their way.
+  static constexpr int kMostSlices = kMostSlices_;
   static constexpr int kParts = Shape::kPrecision == Precision::kFloat32 ? 3 : 2;
   static constexpr int kLayers = Shape::kLayers;
   static constexpr int kGroups = kTileRows / Shape::kRows;
@@ -82,12 +84,10 @@ struct DenseTiling {
     return widest + 8;
   }
   static constexpr int PartBytes() { return kTileRows * TileStride() * 2; }
-  // A row of a slice in floats, such that reads of 16 bytes meet no bank conflicts.
-  static constexpr int kSliceStride = kSlice % 32 == 16 ? kSlice : kSlice + 16;
   static constexpr int SliceFloats() {
     int most = 0;
     for (int i = 0; i < kLayers; ++i) {
-      most = std::max(most, Grid(i).columns * Grid(i).column_tiles * 8 * kSliceStride);
+      most = std::max(most, Grid(i).columns * Grid(i).column_tiles * 8 * kSlice);
     }
     return most;
   }
@@ -108,20 +108,19 @@ struct DenseTiling {
     }
     return most;
   }
-  // Blocks that are to share a multiprocessor, by their registers.
-  static constexpr int kBlocks = Accumulators() > 64 ? 1 : 2;
+  // Blocks that are to share a multiprocessor, by their registers and memory.
+  static constexpr int kBlocks = Accumulators() > 64 || SharedBytes(kMostSlices) > 112 * 1024 ? 1
+                                                                                              : 2;
 };
-
-// Slices of weights in shared memory: one in use, the others on their way.
-inline constexpr int kMostSlices = 3;
 
 template <class Shape, int kTileRows = 128>
 constexpr int ChooseTileRows() {
-  using Tiling = DenseTiling<Shape, kTileRows, 16>;
+  using Tiling = DenseTiling<Shape, kTileRows, 16, 3>;
   if constexpr (kTileRows <= std::max(Shape::kRows, 16)) {
     return std::max(Shape::kRows, 16);
   } else if constexpr (kTileRows % Shape::kRows == 0 && Tiling::Accumulators() <= 96 &&
-                       Tiling::SharedBytes(kMostSlices) <= 224 * 1024 / Tiling::kBlocks) {
+                       Tiling::SharedBytes(Tiling::kMostSlices) <=
+                           (Tiling::Accumulators() > 64 ? 224 : 112) * 1024) {
     return kTileRows;
   } else {
     return ChooseTileRows<Shape, kTileRows - 32>();
@@ -130,9 +129,9 @@ constexpr int ChooseTileRows() {
 
 // Tiles of many rows need fewer reads of the weights, tiles of few rows occupy more blocks.
 template <class Shape>
-using LargeTiling = DenseTiling<Shape, ChooseTileRows<Shape>(), 16>;
+using LargeTiling = DenseTiling<Shape, ChooseTileRows<Shape>(), 16, 3>;
 template <class Shape>
-using SmallTiling = DenseTiling<Shape, std::max(Shape::kRows, 16), 32>;
+using SmallTiling = DenseTiling<Shape, std::max(Shape::kRows, 16), 32, 4>;
 
 // The kernel. Its blocks loop over the tiles, and the slices of the next tile are on their way
 // while this one ends.
@@ -146,7 +145,7 @@ struct DenseTiles {
   DenseLayer layers[Shape::kLayers];
   I groups;
   uint32_t tiles;
-  int slices;  // in shared memory: 2 … kMostSlices
+  int slices;  // in shared memory: Tiling::kMostSlices, or 2
 
   __device__ __forceinline__ void operator()() const {
     extern __shared__ __align__(128) unsigned char shared[];
@@ -168,6 +167,7 @@ struct DenseTiles {
     int next_slice = 0;   // of that tile
     int fetch_place = 0;  // in shared memory
     int use_place = 0;
+    const float* use = nullptr;  // the slice in use
 
     __device__ __forceinline__ Block(const DenseTiles& kernel, unsigned char* shared)
         : kernel(kernel),
@@ -224,15 +224,19 @@ struct DenseTiles {
       // The bytes of one copy must be aligned in each row.
       constexpr int kFloats = kInputs % 4 == 0 ? 4 : 1;
       constexpr int kCopies = Tiling::kSlice / kFloats;
+      constexpr int kAll = Tiling::Outputs(kLayer) * kCopies;
       const float* const weight = kernel.layers[kLayer].weight;
       const uint32_t to = SharedAddress(weights + fetch_place * Tiling::SliceFloats());
-      for (int i = thread; i < Tiling::Outputs(kLayer) * kCopies; i += kBlockThreads) {
+#pragma unroll
+      for (int begin = 0; begin < kAll; begin += kBlockThreads) {
+        const int i = begin + thread;
+        if (kAll % kBlockThreads != 0 && i >= kAll) break;
         const int n = i / kCopies;
         const int k = i % kCopies * kFloats;
         const int column = slice * Tiling::kSlice + k;
         const bool inside = kInputs % Tiling::kSlice == 0 || column < kInputs;
         const float* const from = weight + (inside ? n * kInputs + column : 0);
-        const uint32_t place = to + (n * Tiling::kSliceStride + k) * sizeof(float);
+        const uint32_t place = to + (n * Tiling::kSlice + Swizzle(n, k)) * sizeof(float);
         const int bytes = inside ? kFloats * sizeof(float) : 0;
         if constexpr (kFloats == 4) {
           CopyAsync16(place, from, bytes);
@@ -240,6 +244,24 @@ struct DenseTiles {
           CopyAsync4(place, from, bytes);
         }
       }
+    }
+    // Where column k of row n of a slice is in the row. Two rows are read at once, 16 columns each:
+    // they must be in different banks.
+    __device__ __forceinline__ static uint32_t Swizzle(uint32_t n, uint32_t k) {
+      return Tiling::kSlice % 32 == 0 ? k ^ (n % 2 * 16) : k;
+    }
+    // Goes on to the next slice, when all have read what they need of this one.
+    __device__ __forceinline__ void Advance() {
+      if (kernel.slices == Tiling::kMostSlices) {
+        WaitForCopies<Tiling::kMostSlices - 2>();
+      } else {
+        WaitForCopies<0>();
+      }
+      // The slice is there for all, and the one before is free to be overwritten.
+      __syncthreads();
+      Fetch();
+      use = weights + use_place * Tiling::SliceFloats();
+      if (++use_place == kernel.slices) use_place = 0;
     }
 
     // Where the word with columns `column` and `column` + 1 of a row is in each part of the tile.
@@ -266,12 +288,20 @@ struct DenseTiles {
       }
     }
 
+    // Such that a thread has up to 32 or 16 elements on their way.
+    static constexpr int RowsAtOnce(int rows, int passes) {
+      int most = 1;
+      for (int i = 2; i <= rows && 2 * i * passes <= 32 / Tiling::kBlocks; ++i) {
+        if (rows % i == 0) most = i;
+      }
+      return most;
+    }
     // Fills the tile with the body's elements: a warp takes whole rows, several at once.
     __device__ __forceinline__ void Load(I first) {
       constexpr int kColumns = Tiling::Slices(0) * Tiling::kSlice;
       constexpr int kPasses = DivideUp(kColumns, 2 * static_cast<int>(kWarpThreads));
       constexpr int kWarps = kBlockThreads / kWarpThreads;
-      constexpr int kAtOnce = std::min(kPasses >= 4 ? 1 : 4 / kPasses, Tiling::kTileRows / kWarps);
+      constexpr int kAtOnce = RowsAtOnce(Tiling::kTileRows / kWarps, kPasses);
       for (int row = warp * kAtOnce; row < Tiling::kTileRows; row += kWarps * kAtOnce) {
         float value[kAtOnce][kPasses][2];
 #pragma unroll
@@ -316,23 +346,29 @@ struct DenseTiles {
       const uint32_t fragment =
           SharedAddress(tile) +
           ((first_row + lane % 16) * Tiling::TileStride() + lane / 16 * 8) * 2;
-      const uint32_t share = (first_column + lane / 4) * Tiling::kSliceStride + lane % 4 * 4;
+      const uint32_t row_of_slice = first_column + lane / 4;
       float sums[kRowTiles][kColumnTiles][4] = {};
-      for (int slice = 0; slice < Tiling::Slices(kLayer); ++slice) {
-        if (kernel.slices == kMostSlices) {
-          WaitForCopies<kMostSlices - 2>();
-        } else {
-          WaitForCopies<0>();
+      constexpr int kSteps = Tiling::Slices(kLayer) * (Tiling::kSlice / 16);
+      WeightParts<kColumnTiles> b;
+      const auto read = [&](int step) {
+        const int k = step * 16 % Tiling::kSlice;
+        if (k == 0) Advance();
+        ReadWeights(b, row_of_slice, k);
+      };
+      if constexpr (Tiling::kBlocks == 1) {
+        // Weights are read and split while the tensor cores work.
+        read(0);
+        for (int step = 0; step < kSteps; ++step) {
+          const WeightParts<kColumnTiles> now = b;
+          MultiplySixteen<0, kRowTiles / 2>(sums, fragment + step * 32, now);
+          if (step + 1 < kSteps) read(step + 1);
+          MultiplySixteen<kRowTiles / 2, kRowTiles>(sums, fragment + step * 32, now);
         }
-        // The slice is there for all, and the one before is free to be overwritten.
-        __syncthreads();
-        Fetch();
-        const float* const place = weights + use_place * Tiling::SliceFloats() + share;
-        if (++use_place == kernel.slices) use_place = 0;
-#pragma unroll
-        for (int k = 0; k < Tiling::kSlice; k += 16) {
-          MultiplySixteen<kRowTiles, kColumnTiles>(
-              sums, fragment + (slice * Tiling::kSlice + k) * 2, place + k);
+      } else {
+        // The tensor cores work for the other block meanwhile.
+        for (int step = 0; step < kSteps; ++step) {
+          read(step);
+          MultiplySixteen<0, kRowTiles>(sums, fragment + step * 32, b);
         }
       }
       const float* const bias = biases + Tiling::BiasBegin(kLayer);
@@ -385,57 +421,77 @@ struct DenseTiles {
              column < Tiling::Outputs(kLayer);
     }
 
-    // sums += inputs · weightᵀ over 16 columns of both.
-    template <int kRowTiles, int kColumnTiles>
-    __device__ __forceinline__ void MultiplySixteen(float (&sums)[kRowTiles][kColumnTiles][4],
-                                                    uint32_t fragment, const float* share) {
-      using Products = PartProducts<kParts>;
-      uint32_t b[kColumnTiles][2][kParts];
+    // A lane's share of 16 columns of a weight, split.
+    template <int kColumnTiles>
+    struct WeightParts {
+      uint32_t words[kColumnTiles][2][kParts];
+    };
+    // Columns k … k + 15 of the slice in use.
+    template <int kColumnTiles>
+    __device__ __forceinline__ void ReadWeights(WeightParts<kColumnTiles>& b, uint32_t row,
+                                                uint32_t k) const {
+      const float* const from = use + row * Tiling::kSlice + Swizzle(row, k) + lane % 4 * 4;
 #pragma unroll
       for (int j = 0; j < kColumnTiles; ++j) {
-        const float4 w = *reinterpret_cast<const float4*>(share + j * 8 * Tiling::kSliceStride);
-        Split(w.x, w.y, b[j][0]);
-        Split(w.z, w.w, b[j][1]);
+        const float4 w = *reinterpret_cast<const float4*>(from + j * 8 * Tiling::kSlice);
+        Split(w.x, w.y, b.words[j][0]);
+        Split(w.z, w.w, b.words[j][1]);
       }
+    }
+
+    // sums += inputs · weightᵀ over 16 columns of both, for row tiles kBegin … kEnd - 1.
+    template <int kBegin, int kEnd, int kRowTiles, int kColumnTiles>
+    __device__ __forceinline__ void MultiplySixteen(float (&sums)[kRowTiles][kColumnTiles][4],
+                                                    uint32_t fragment,
+                                                    const WeightParts<kColumnTiles>& b) const {
+      using Products = PartProducts<kParts>;
+      // Chains of dependent products, several side by side.
+      constexpr int kChains = kColumnTiles % 4 == 0 ? 4 : kColumnTiles % 2 == 0 ? 2 : 1;
+      constexpr int kSets = kChains == 4 ? 1 : 2;
 #pragma unroll
-      for (int i = 0; i < kRowTiles; ++i) {
+      for (int i = kBegin; i < kEnd; ++i) {
         uint32_t a[kParts][4];
 #pragma unroll
         for (int p = 0; p < kParts; ++p) {
           LoadFragment(a[p],
                        fragment + p * Tiling::PartBytes() + i * 16 * Tiling::TileStride() * 2);
         }
-        // Chains of dependent products, several side by side.
-        constexpr int kChains = kColumnTiles % 4 == 0 ? 4 : kColumnTiles % 2 == 0 ? 2 : 1;
 #pragma unroll
         for (int j = 0; j < kColumnTiles; j += kChains) {
           if constexpr (Shape::kPrecision == Precision::kFloat32) {
-            float sixteen[kChains][4] = {};
+            float sixteen[kSets][kChains][4] = {};
 #pragma unroll
             for (int product = 0; product < Products::kCount; ++product) {
 #pragma unroll
               for (int c = 0; c < kChains; ++c) {
-                const PartProduct at = Products::At(product);
-                MultiplyAdd(sixteen[c], a[at.a], b[j + c][0][at.b], b[j + c][1][at.b]);
+                Multiply(sixteen[product * kSets / Products::kCount][c], a, b.words[j + c],
+                         product);
               }
             }
 #pragma unroll
             for (int c = 0; c < kChains; ++c) {
 #pragma unroll
-              for (int e = 0; e < 4; ++e) sums[i][j + c][e] += sixteen[c][e];
+              for (int e = 0; e < 4; ++e) {
+                float& sum = sums[i][j + c][e];
+                sum += kSets == 2 ? sixteen[0][c][e] + sixteen[kSets - 1][c][e] : sixteen[0][c][e];
+              }
             }
           } else {
 #pragma unroll
             for (int product = 0; product < Products::kCount; ++product) {
 #pragma unroll
               for (int c = 0; c < kChains; ++c) {
-                const PartProduct at = Products::At(product);
-                MultiplyAdd(sums[i][j + c], a[at.a], b[j + c][0][at.b], b[j + c][1][at.b]);
+                Multiply(sums[i][j + c], a, b.words[j + c], product);
               }
             }
           }
         }
       }
+    }
+    __device__ __forceinline__ static void Multiply(float (&d)[4], const uint32_t (&a)[kParts][4],
+                                                    const uint32_t (&b)[2][kParts], int product) {
+      const PartProduct at = PartProducts<kParts>::At(product);
+      MultiplyAdd(d, a[at.a], b[0][at.b], b[1][at.b]);
     }
 
     template <int kRowTiles, int kColumnTiles>
@@ -567,7 +623,8 @@ struct DenseOnGpu {
     using Kernel = DenseTiles<Body, I, K, Shape, Tiling>;
     const int64_t groups = Elements(kept);
     const int64_t tiles = (groups + Tiling::kGroups - 1) / Tiling::kGroups;
-    const int slices = Tiling::SharedBytes(kMostSlices) <= shared_bytes ? kMostSlices : 2;
+    const int slices =
+        Tiling::SharedBytes(Tiling::kMostSlices) <= shared_bytes ? Tiling::kMostSlices : 2;
     if (Tiling::SharedBytes(slices) > shared_bytes) {
       throw DeviceError("the device has " + std::to_string(shared_bytes) +
                         " bytes of shared memory for a block; a chain of dense layers needs " +
