@@ -1,5 +1,5 @@
 // The C++ that README.md shows for memory on a GPU; compiled in builds with CUDA, run on a GPU.
-#include <cuda_runtime_api.h>
+#include <cuda_runtime.h>
 
 #include <cstdlib>
 #include <iostream>
