@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 import sympy
@@ -35,12 +36,14 @@ class Builder:
       steps: launches so far, in order.
       requirements: conditions on the sizes so far.
       node: label of the ONNX node that is being lowered.
+      ranges: how many values each loop variable takes in the kernel that is being made.
     """
 
     def __init__(self) -> None:
         self.steps: list[Step] = []
         self.requirements: list[Requirement] = []
         self.node = ""
+        self.ranges: dict[sympy.Symbol, dims.Expr] = {}
         self._order: dict[str, int] = {}
 
     def enter(self, node: str) -> None:
@@ -122,6 +125,19 @@ class Builder:
             sympy.Symbol(f"{prefix}{axis}", integer=True, nonnegative=True) for axis in range(rank)
         ]
 
+    @contextlib.contextmanager
+    def iterating(
+        self, variables: Sequence[dims.Expr], shape: Sequence[dims.Expr]
+    ) -> Iterator[None]:
+        """Within it, loads are made for a kernel with these loop variables and extents."""
+        outer = self.ranges
+        pairs = zip(variables, shape, strict=True)
+        self.ranges = {v: extent for v, extent in pairs if isinstance(v, sympy.Symbol)}
+        try:
+            yield
+        finally:
+            self.ranges = outer
+
     # Kernels.
 
     def materialize(self, tensor: Tensor, order: Sequence[int] | None = None) -> Strided:
@@ -132,8 +148,9 @@ class Builder:
             return self._reduce(tensor, tensor, self.loop_variables(tensor.rank), None, order)
         variables = self.loop_variables(tensor.rank)
         element = tensor.element if isinstance(tensor, Lazy) else tensor.load
-        value = element(tuple(variables))
-        value, fused = self._settle(value, variables, tensor.shape)
+        with self.iterating(variables, tensor.shape):
+            value = element(tuple(variables))
+            value, fused = self._settle(value, variables, tensor.shape)
         if fused is not None:
             return self._reduce(fused, tensor, variables, value, order)
         axes = loops.choose_order([value], variables, tensor.shape) if order is None else order
@@ -176,7 +193,8 @@ class Builder:
         ``finish`` finds the row's accumulator in ``expr.Accumulator`` nodes that it makes itself.
         """
         variables = self.loop_variables(len(shape))
-        load, _ = self._settle(source.load(tuple(variables)), variables, None)
+        with self.iterating(variables, shape):
+            load, _ = self._settle(source.load(tuple(variables)), variables, None)
         order = loops.choose_order([load], variables, shape)
         result = self.lazy(dtype, shape, [source], source.load)
         buffer = self._buffer(result, order)
@@ -343,7 +361,8 @@ class Builder:
         if reduction.dense is not None and reduction.dense.is_pending:
             return self._dense(reduction, reduction.dense, result, variables, kept, value, order)
         rows = self.loop_variables(len(reduction.reduced), "r")
-        load, _ = self._settle(reduction.element(tuple(kept), tuple(rows)), (), None)
+        with self.iterating((*variables, *rows), (*result.shape, *reduction.reduced)):
+            load, _ = self._settle(reduction.element(tuple(kept), tuple(rows)), (), None)
         if value is None:
             value = reduction.finish(expr.Accumulator(reduction.combine.dtype))
         axes = loops.choose_order([load], variables, result.shape) if order is None else order
@@ -404,7 +423,9 @@ class Builder:
         index = [*kept, row]
         output = index[1]
         index[1] = channel
-        load, _ = self._settle(dense.source.load(tuple(index)), (), None)
+        inner = (reduction.reduced[0], dense.source.shape[1])
+        with self.iterating((*variables, row, channel), (*result.shape, *inner)):
+            load, _ = self._settle(dense.source.load(tuple(index)), (), None)
         if value is None:
             value = reduction.finish(expr.Accumulator(reduction.combine.dtype))
         position = list(variables).index(output)

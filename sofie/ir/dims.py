@@ -7,7 +7,7 @@ the inputs). Expressions made of symbols alone are evaluated on the host, once p
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import onnx_ir as ir
@@ -177,6 +177,75 @@ def nominal(expr: Expr) -> int:
     value = value.replace(FloorDiv, lambda a, b: sympy.Integer(int(a) // int(b)))
     value = value.replace(FloorMod, lambda a, b: sympy.Integer(int(a) % int(b)))
     return int(value)
+
+
+def unpack(
+    index: Expr, extents: Sequence[Expr], ranges: Mapping[sympy.Symbol, Expr]
+) -> list[Expr] | None:
+    """A row-major index as indices of its axes, where that takes no division.
+
+    Args:
+      index: linear in loop variables, such as ``(i0 * s1 + i1) * 16 + i2``.
+      extents: of the axes.
+      ranges: how many values each loop variable takes, from 0 on.
+
+    Returns:
+      One index an axis, such as ``[i0, i1, i2]``; None where a division would be needed.
+    """
+    rest = sympy.expand(index)
+    found: list[Expr] = []
+    for extent in reversed(extents[1:]):
+        parts = _linear(rest, ranges)
+        if parts is None:
+            return None
+        quotient = remainder = ZERO
+        left: list[tuple[Expr, Expr]] = []
+        for variable, factor in parts:
+            share = sympy.cancel(factor / extent)
+            if sympy.fraction(share)[1] == 1:
+                quotient = quotient + share * variable
+            else:
+                remainder = remainder + factor * variable
+                left.append((variable, factor))
+        if not _stays_below(left, extent, ranges):
+            return None
+        found.append(remainder)
+        rest = sympy.expand(quotient)
+    return [rest, *reversed(found)]
+
+
+def _linear(index: Expr, ranges: Mapping[sympy.Symbol, Expr]) -> list[tuple[Expr, Expr]] | None:
+    """An index as variables and their factors (1 for the constant); None where it is not linear."""
+    parts: list[tuple[Expr, Expr]] = []
+    rest = index
+    for variable in sorted(index.free_symbols, key=lambda s: str(s.name)):
+        if variable in ranges:
+            factor = index.coeff(variable)
+            parts.append((variable, factor))
+            rest = sympy.expand(rest - factor * variable)
+    known = {str(s) for s in rest.free_symbols}
+    if any(v in ranges for v in rest.free_symbols) or any(not n.startswith("s") for n in known):
+        return None
+    if any(v in ranges for _, factor in parts for v in factor.free_symbols):
+        return None
+    return parts if rest == 0 else [*parts, (ONE, rest)]
+
+
+def _stays_below(
+    parts: Sequence[tuple[Expr, Expr]], extent: Expr, ranges: Mapping[sympy.Symbol, Expr]
+) -> bool:
+    """True where the sum of the parts is never negative and always less than the extent."""
+    if not parts:
+        return True
+    if len(parts) == 1 and parts[0][1] == 1 and parts[0][0] in ranges:
+        return same(ranges[parts[0][0]], extent)
+    largest = ZERO
+    for variable, factor in parts:
+        if not factor.is_nonnegative:
+            return False
+        largest = largest + factor * (ranges[variable] - 1 if variable in ranges else ONE)
+    room = sympy.expand(extent - largest)
+    return bool(room.is_Integer and room > 0)
 
 
 def broadcast(a: Expr, b: Expr) -> Expr:

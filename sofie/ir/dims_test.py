@@ -58,3 +58,21 @@ def test_folding() -> None:
 def test_packed_strides_follow_the_order() -> None:
     shape = (_S0, sympy.Integer(4), _S1)
     assert dims.packed_strides(shape, (0, 2, 1)) == (4 * _S1, 1, 4)
+
+
+def test_unpacking_needs_no_division_where_the_parts_are_apart() -> None:
+    n, p, k = (sympy.Symbol(f"i{a}", integer=True, nonnegative=True) for a in range(3))
+    size = _S0 + _S1
+    ranges = {n: _S0, p: size, k: sympy.Integer(16)}
+    extents = (_S0, size, sympy.Integer(16))
+    flat = (n * size + p) * 16 + k
+    assert dims.unpack(flat, extents, ranges) == [n, p, k]
+    # Walked as one loop, the axes can't be told apart.
+    assert dims.unpack(p * 16 + k, (_S0, _S1, sympy.Integer(16)), {p: _S0 * _S1, k: 16}) is None
+    # A part that may reach the next axis.
+    assert dims.unpack(flat + 1, extents, ranges) is None
+    assert dims.unpack(n * 8 + k, (_S0, sympy.Integer(8)), {n: _S0, k: sympy.Integer(8)}) == [n, k]
+    assert dims.unpack(n * 8 + k + 2, (_S0, sympy.Integer(8)), {n: _S0, k: sympy.Integer(6)}) == [
+        n,
+        k + 2,
+    ]

@@ -178,7 +178,8 @@ class Lazy(Computed):
 
     def _is_cheap(self) -> bool:
         variables = tuple(self.builder.loop_variables(self.rank))
-        nodes = list(expr.walk(self.element(variables)))
+        with self.builder.iterating(variables, self.shape):
+            nodes = list(expr.walk(self.element(variables)))
         loads = sum(isinstance(n, expr.Load) and not n.is_weight for n in nodes)
         calls = sum(isinstance(n, expr.Call | expr.Select) for n in nodes)
         pending = any(isinstance(n, expr.PendingLoad) for n in nodes)
@@ -393,6 +394,8 @@ class Reshape(View):
                         (index[a] * s for a, s in zip(new, strides, strict=True)), dims.ZERO
                     )
             return self.base.load(tuple(inner))
+        if self._in_memory() is None and (unpacked := self._unpack(index)) is not None:
+            return self.base.load(unpacked)
         memory = self.strided()
         if memory is None:
             memory = self._row_major_copy()
@@ -412,6 +415,30 @@ class Reshape(View):
             for axis, within in zip(new, packed, strict=True):
                 strides[axis] = stride * within
         return Strided(self.builder, below.buffer, self.shape, strides, below.offset)
+
+    def _in_memory(self) -> Strided | None:
+        """The view of memory that exists already."""
+        base = self.base
+        while isinstance(base, View):
+            base = base.base
+        there = isinstance(base, Strided) or (
+            isinstance(base, Computed) and base.memory is not None
+        )
+        return self.strided() if there else None
+
+    def _unpack(self, index: Index) -> Index | None:
+        """The base's index where merged axes can be told apart without a division."""
+        inner: list[dims.Expr] = [dims.ZERO] * self.base.rank
+        for old, new in self._groups:
+            strides = dims.packed_strides([self.shape[a] for a in new], range(len(new)))
+            flat = sum((index[a] * s for a, s in zip(new, strides, strict=True)), dims.ZERO)
+            extents = [self.base.shape[a] for a in old]
+            parts = dims.unpack(flat, extents, self.builder.ranges) if old else []
+            if parts is None:
+                return None
+            for axis, part in zip(old, parts, strict=True):
+                inner[axis] = part
+        return tuple(inner)
 
     def _row_major_copy(self) -> Strided:
         """Memory under which every reshape is a view."""

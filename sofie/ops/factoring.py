@@ -66,7 +66,8 @@ def factored(
       The result [N, outputs, ...], or None if ``x`` is not a rearrangement of fewer points.
     """
     variables = b.loop_variables(x.rank)
-    value = b.settled(x.load(tuple(variables)))
+    with b.iterating(variables, x.shape):
+        value = b.settled(x.load(tuple(variables)))
     terms = _terms(value, variables[1], weights)
     if terms is None or not _pays(terms, x):
         return None
