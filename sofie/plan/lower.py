@@ -14,6 +14,7 @@ from sofie.ir.node import Node, constant_array, known_values, value_dtype, value
 from sofie.ir.program import Buffer, BufferKind, Output, Program
 from sofie.ir.tensor import Strided, Tensor
 from sofie.ops import registry
+from sofie.plan.merge_products import merge_products
 
 
 def lower(model: Model) -> Program:
@@ -23,7 +24,7 @@ def lower(model: Model) -> Program:
       ModelError: a node can't be lowered although it was accepted, for instance because constant
         sizes contradict each other.
     """
-    return _Lowering(model).run()
+    return merge_products(_Lowering(model).run())
 
 
 class _Lowering:
