@@ -36,6 +36,18 @@ def test_names_of_sizes_do_not_reach_kernels(tmp_path: pathlib.Path) -> None:
             assert one[file] == other[file], file
 
 
+def test_sizes_that_an_exporter_happened_to_see_do_not_matter(tmp_path: pathlib.Path) -> None:
+    one = _compile(tmp_path, _model("N"))
+    model = _model("N")
+    for rows in (7, 64):
+        for name in ("g", "r"):
+            note = helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [rows, 3])
+            model.graph.value_info.append(note)
+        model.graph.output[0].type.tensor_type.shape.dim[0].dim_param = f"batch_{rows}"
+        assert _compile(tmp_path, model) == one
+        del model.graph.value_info[:]
+
+
 def test_new_weights_change_the_blob_alone(tmp_path: pathlib.Path) -> None:
     one = _compile(tmp_path, _model("N", 1.0))
     other = _compile(tmp_path, _model("N", 2.0))
