@@ -11,8 +11,8 @@
 namespace sofie::kernels {
 
 // How products are computed on a GPU; CPUs always use float arithmetic. kFloat32 is at least as
-// accurate as float arithmetic, but an infinite operand may give NaN where that gives an infinity;
-// kTf32 rounds both factors to 11 significant bits.
+// accurate as float arithmetic, but an infinite operand may give NaN where that gives an infinity.
+// kTf32 is at least as accurate as TF32: factors keep 16 significant bits or more.
 enum class Precision : uint8_t { kFloat32, kTf32 };
 
 // out = activation(in · weightᵀ + bias): weight is [width out, width in], row-major and 16-byte
