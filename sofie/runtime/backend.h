@@ -104,12 +104,21 @@ class DeviceMemory {
   size_t bytes_;
 };
 
-// A captured and instantiated sequence of launches.
+// A copy within the device's memory.
+struct DeviceCopy {
+  void* to = nullptr;
+  const void* from = nullptr;
+  size_t bytes = 0;
+
+  bool operator==(const DeviceCopy&) const = default;
+};
+
+// A captured and instantiated sequence of launches, with copies before and after it.
 class LaunchGraph {
  public:
   virtual ~LaunchGraph() = default;
-  virtual int64_t nodes() const = 0;
-  virtual int64_t kernels() const = 0;  // nodes that are kernels
+  virtual int64_t nodes() const = 0;    // those of the copies included
+  virtual int64_t kernels() const = 0;  // captured nodes that are kernels
 };
 
 // Captures launches on a queue of the session's own, so that work which others put into the
@@ -119,13 +128,17 @@ class GraphRecorder {
   virtual ~GraphRecorder() = default;
   // The context of that queue.
   virtual LaunchContext& context() = 0;
-  virtual void Begin() = 0;
-  virtual std::unique_ptr<LaunchGraph> End() = 0;
+  // `copies_before` and `copies_after`: the most that Launch will be given.
+  virtual void Begin(size_t copies_before) = 0;
+  virtual std::unique_ptr<LaunchGraph> End(size_t copies_after) = 0;
   // Ends a capture that failed, after Begin or End threw too. True if the capture was invalidated,
   // which other code in the process may have done: then trying again may help.
   virtual bool Abort() noexcept = 0;
-  // Puts the graph into the caller-visible queue.
-  virtual void Launch(LaunchGraph& graph) = 0;
+  // Puts the graph into the caller-visible queue: the copies `before`, what was captured, the
+  // copies `after`. Copies may be others at every launch; the same as at the last one cost least.
+  // Nothing is allocated. The device must reach their memory, and no two of either may overlap.
+  virtual void Launch(LaunchGraph& graph, std::span<const DeviceCopy> before,
+                      std::span<const DeviceCopy> after) = 0;
 };
 
 // Times the steps of one run at a time: Begin(), the launches with this as the context's hook,
@@ -163,6 +176,9 @@ class BackendRuntime {
   virtual std::unique_ptr<DeviceMemory> AllocateDevice(size_t bytes, const char* what) = 0;
   virtual std::unique_ptr<DeviceMemory> AllocateHost(size_t bytes, const char* what) = 0;
 
+  // True if graphs can copy from and to this memory, as they can within the device's own; false if
+  // that takes Copy, as for another device's.
+  virtual bool Reaches(const void* data) = 0;
   // Copies in the caller-visible queue; host memory on either side may be ordinary memory.
   virtual void Copy(void* to, const void* from, size_t bytes, CopyKind kind) = 0;
   // Waits for all that is in the caller-visible queue.

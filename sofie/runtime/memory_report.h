@@ -16,12 +16,12 @@ struct MemoryReport {
   size_t host_staging = 0;       // outputs for callers that use host memory
   size_t limit = 0;              // SessionOptions::memory_limit, 0 for none
   // The plan used last, 0 before the first run.
-  size_t plan_packed = 0;    // arena bytes it needs, without workspace
-  size_t plan_unpacked = 0;  // the same if no two buffers shared memory
-  int64_t graph_nodes = 0;   // of its captured graph
-  int64_t graph_kernels = 0;
-  int plans = 0;   // in the cache
-  int graphs = 0;  // of those, captured
+  size_t plan_packed = 0;     // arena bytes it needs, without workspace
+  size_t plan_unpacked = 0;   // the same if no two buffers shared memory
+  int64_t graph_nodes = 0;    // of its captured graph
+  int64_t graph_kernels = 0;  // of these, kernels of its steps
+  int plans = 0;              // in the cache
+  int graphs = 0;             // of those, captured
 };
 
 }  // namespace sofie

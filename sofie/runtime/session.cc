@@ -91,7 +91,10 @@ SessionCore::SessionCore(const ModelInfo& info, std::span<const BackendProgram> 
       plans_(static_cast<size_t>(CheckedPlanCacheSize(options))),
       symbols_(info.symbols.size()),
       buffers_(info.buffers.size()),
-      outputs_(info.outputs.size()) {
+      outputs_(info.outputs.size()),
+      reach_(info.inputs.size() + info.outputs.size()) {
+  copies_before_.reserve(info.inputs.size());
+  copies_after_.reserve(info.outputs.size());
   runtime_ = program_.runtime->create(device);
   ActiveDevice active(*runtime_);
   weights_ = LoadWeights(info, embedded_weights, options.weights_file, device, *runtime_);
@@ -129,13 +132,7 @@ void SessionCore::Run(std::span<const TensorView> inputs,
     RunDirectly(plan);
     return;
   }
-  ExecuteStaged(plan, inputs);
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    runtime_->Copy(
-        outputs[i].data, ArenaAddress(plan, inputs.size() + i),
-        BytesOf(outputs[i].dtype, outputs[i].shape),
-        outputs[i].memory == Memory::kHost ? CopyKind::kDeviceToHost : CopyKind::kDeviceToDevice);
-  }
+  ExecuteStaged(plan, inputs, outputs);
   if (any_host) runtime_->Synchronize();
 }
 
@@ -147,7 +144,7 @@ std::span<const TensorView> SessionCore::Run(std::span<const TensorView> inputs)
   const bool host = inputs.empty() || AnyHost(inputs);
   const bool staged = !runtime_->host_memory();
   if (staged) {
-    ExecuteStaged(plan, inputs);
+    ExecuteStaged(plan, inputs, {});
   } else {
     SetArenaBuffers(plan);
     for (size_t i = 0; i < inputs.size(); ++i) buffers_[i] = const_cast<void*>(inputs[i].data);
@@ -427,9 +424,9 @@ std::unique_ptr<LaunchGraph> SessionCore::Capture(const Plan& plan, StepTimer* t
   SetArenaBuffers(plan);
   for (int attempt = 1;; ++attempt) {
     try {
-      recorder.Begin();
+      recorder.Begin(info_.inputs.size());
       CallEnqueue(recorder.context(), plan, timer);
-      return recorder.End();
+      return recorder.End(info_.outputs.size());
     } catch (...) {
       const bool invalidated = recorder.Abort();
       if (!invalidated || attempt == kCaptureAttempts) throw;
@@ -469,25 +466,60 @@ void SessionCore::RunDirectly(const Plan& plan) {
   if (profiling_) profiler_->Collect(plan.symbols);
 }
 
-void SessionCore::ExecuteStaged(Plan& plan, std::span<const TensorView> inputs) {
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    runtime_->Copy(
-        ArenaAddress(plan, i), inputs[i].data, BytesOf(inputs[i].dtype, inputs[i].shape),
-        inputs[i].memory == Memory::kHost ? CopyKind::kHostToDevice : CopyKind::kDeviceToDevice);
-  }
+void SessionCore::ExecuteStaged(Plan& plan, std::span<const TensorView> inputs,
+                                std::span<const MutableTensorView> outputs) {
   GraphRecorder* recorder = runtime_->graphs();
+  const auto in_graph = [&](const auto& view, size_t index) {
+    return recorder != nullptr && view.memory == Memory::kDevice &&
+           Reaches(reach_[index], view.data);
+  };
+  copies_before_.clear();
+  copies_after_.clear();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto bytes = static_cast<size_t>(plan.buffer_bytes[i]);
+    if (bytes == 0) continue;
+    std::byte* to = ArenaAddress(plan, i);
+    if (in_graph(inputs[i], i)) {
+      copies_before_.push_back({.to = to, .from = inputs[i].data, .bytes = bytes});
+    } else {
+      runtime_->Copy(
+          to, inputs[i].data, bytes,
+          inputs[i].memory == Memory::kHost ? CopyKind::kHostToDevice : CopyKind::kDeviceToDevice);
+    }
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const size_t buffer = inputs.size() + i;
+    const auto bytes = static_cast<size_t>(plan.buffer_bytes[buffer]);
+    if (bytes == 0 || !in_graph(outputs[i], buffer)) continue;
+    copies_after_.push_back(
+        {.to = outputs[i].data, .from = ArenaAddress(plan, buffer), .bytes = bytes});
+  }
   if (recorder == nullptr) {
     SetArenaBuffers(plan);
     RunDirectly(plan);
   } else if (!profiling_) {
-    recorder->Launch(*plan.graph);
+    recorder->Launch(*plan.graph, copies_before_, copies_after_);
   } else {
     if (plan.profiled_graph == nullptr) {
       plan.profiled_graph = Capture(plan, &profiler_->timer());
     }
-    recorder->Launch(*plan.profiled_graph);
+    recorder->Launch(*plan.profiled_graph, copies_before_, copies_after_);
     profiler_->Collect(plan.symbols);
   }
+  if (copies_after_.size() == outputs.size()) return;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const size_t buffer = inputs.size() + i;
+    const auto bytes = static_cast<size_t>(plan.buffer_bytes[buffer]);
+    if (bytes == 0 || in_graph(outputs[i], buffer)) continue;
+    runtime_->Copy(
+        outputs[i].data, ArenaAddress(plan, buffer), bytes,
+        outputs[i].memory == Memory::kHost ? CopyKind::kDeviceToHost : CopyKind::kDeviceToDevice);
+  }
+}
+
+bool SessionCore::Reaches(Reach& known, const void* data) {
+  if (known.data != data) known = {.data = data, .reaches = runtime_->Reaches(data)};
+  return known.reaches;
 }
 
 void SessionCore::SetArenaBuffers(const Plan& plan) {

@@ -104,6 +104,11 @@ class SessionCore {
     std::vector<int64_t> buffer_bytes;
     ArenaLayout layout;
   };
+  // What BackendRuntime::Reaches said of a view's memory.
+  struct Reach {
+    const void* data = nullptr;
+    bool reaches = false;
+  };
 
   // Inputs of a CPU session are read where the caller has them; all else lies in the arena.
   bool InArena(size_t buffer) const;
@@ -124,8 +129,11 @@ class SessionCore {
   void CallEnqueue(LaunchContext& context, const Plan& plan, StepTimer* timer);
   // The same in the caller-visible queue, profiled if that is on.
   void RunDirectly(const Plan& plan);
-  // Copies the inputs into the arena and runs on it.
-  void ExecuteStaged(Plan& plan, std::span<const TensorView> inputs);
+  // Copies the inputs into the arena, runs on it and copies the outputs, if any, out of it.
+  void ExecuteStaged(Plan& plan, std::span<const TensorView> inputs,
+                     std::span<const MutableTensorView> outputs);
+  // BackendRuntime::Reaches, asked only if `data` is not what `known` is of.
+  bool Reaches(Reach& known, const void* data);
 
   const ModelInfo& info_;
   BackendProgram program_;
@@ -143,6 +151,9 @@ class SessionCore {
   std::vector<int64_t> symbols_;
   std::vector<void*> buffers_;
   std::vector<TensorView> outputs_;
+  std::vector<DeviceCopy> copies_before_;  // of a graph's launch
+  std::vector<DeviceCopy> copies_after_;
+  std::vector<Reach> reach_;  // inputs, then outputs
 };
 
 }  // namespace sofie

@@ -1,13 +1,18 @@
-// The "cuda" backend: one NVIDIA GPU, through the CUDA runtime. Host code only.
+// The "cuda" backend: one NVIDIA GPU, through the CUDA runtime. Host code; its only kernel is in
+// cuda_copy.cu.
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <cassert>
+#include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "sofie/runtime/backend.h"
+#include "sofie/runtime/backend/cuda_copy.h"
 #include "sofie/runtime/blas/blas.h"
 #include "sofie/runtime/error.h"
 
@@ -195,11 +200,60 @@ class CudaStepTimer final : public StepTimer {
   unsigned record_flags_ = cudaEventRecordDefault;
 };
 
+struct DestroyGraph {
+  void operator()(cudaGraph_t graph) const { static_cast<void>(cudaGraphDestroy(graph)); }
+};
+using OwnedGraph = std::unique_ptr<CUgraph_st, DestroyGraph>;
+
+// A kernel of a graph that makes copies.
+class CopyNode {
+ public:
+  // Puts the kernel into a stream that captures; it makes no copies yet.
+  explicit CopyNode(cudaStream_t stream) {
+    void* arguments[1];
+    const cudaKernelNodeParams kernel = CopyKernel(batch_, arguments);
+    Check(cudaLaunchKernel(kernel.func, kernel.gridDim, kernel.blockDim, kernel.kernelParams,
+                           kernel.sharedMemBytes, stream),
+          "cudaLaunchKernel");
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    const cudaGraphNode_t* last = nullptr;  // what the stream's next node will depend on
+    size_t count = 0;
+    Check(cudaStreamGetCaptureInfo(stream, &status, nullptr, nullptr, &last, nullptr, &count),
+          "cudaStreamGetCaptureInfo");
+    assert(count == 1);
+    node_ = last[0];
+  }
+
+  // Without copies the node is off: it then costs the GPU less than a kernel.
+  void Set(cudaGraphExec_t executable, std::span<const DeviceCopy> copies) {
+    CopyBatch batch = NewCopyBatch(copies);
+    const bool on = batch.copies[0].bytes > 0;
+    if (on && batch != batch_) {
+      void* arguments[1];
+      const cudaKernelNodeParams kernel = CopyKernel(batch, arguments);
+      Check(cudaGraphExecKernelNodeSetParams(executable, node_, &kernel),
+            "cudaGraphExecKernelNodeSetParams");
+      batch_ = batch;
+    }
+    if (on == on_) return;
+    Check(cudaGraphNodeSetEnabled(executable, node_, on), "cudaGraphNodeSetEnabled");
+    on_ = on;
+  }
+
+ private:
+  cudaGraphNode_t node_ = nullptr;
+  CopyBatch batch_ = {};  // the kernel's parameter
+  bool on_ = true;
+};
+
 class CudaGraph final : public LaunchGraph {
  public:
-  // Instantiates `graph` and uploads it, so that its first launch is like any other. The caller
+  // Instantiates `owned` and uploads it, so that its first launch is like any other. The caller
   // holds DeviceMutex.
-  CudaGraph(cudaGraph_t graph, cudaStream_t stream) {
+  CudaGraph(OwnedGraph owned, std::vector<CopyNode> before, std::vector<CopyNode> after,
+            cudaStream_t stream)
+      : graph_(std::move(owned)), before_(std::move(before)), after_(std::move(after)) {
+    cudaGraph_t graph = graph_.get();
     size_t count = 0;
     Check(cudaGraphGetNodes(graph, nullptr, &count), "cudaGraphGetNodes");
     std::vector<cudaGraphNode_t> nodes(count);
@@ -210,12 +264,15 @@ class CudaGraph final : public LaunchGraph {
       Check(cudaGraphNodeGetType(node, &type), "cudaGraphNodeGetType");
       kernels_ += type == cudaGraphNodeTypeKernel;
     }
+    kernels_ -= static_cast<int64_t>(before_.size() + after_.size());
     Check(cudaGraphInstantiate(&executable_, graph, 0), "cudaGraphInstantiate");
     CountAllocation(0);
-    const cudaError_t error = cudaGraphUpload(executable_, stream);
-    if (error != cudaSuccess) {
+    try {
+      SetCopies({}, {});
+      Check(cudaGraphUpload(executable_, stream), "cudaGraphUpload");
+    } catch (...) {
       static_cast<void>(cudaGraphExecDestroy(executable_));
-      Check(error, "cudaGraphUpload");
+      throw;
     }
   }
   ~CudaGraph() override {
@@ -226,8 +283,25 @@ class CudaGraph final : public LaunchGraph {
   int64_t nodes() const override { return nodes_; }
   int64_t kernels() const override { return kernels_; }
   cudaGraphExec_t executable() const { return executable_; }
+  // Of the launches to come.
+  void SetCopies(std::span<const DeviceCopy> before, std::span<const DeviceCopy> after) {
+    SetNodes(before_, before);
+    SetNodes(after_, after);
+  }
 
  private:
+  void SetNodes(std::span<CopyNode> nodes, std::span<const DeviceCopy> copies) {
+    assert(copies.size() <= nodes.size() * kCopiesPerKernel);
+    for (CopyNode& node : nodes) {
+      const size_t count = std::min(copies.size(), kCopiesPerKernel);
+      node.Set(executable_, copies.first(count));
+      copies = copies.subspan(count);
+    }
+  }
+
+  OwnedGraph graph_;  // its nodes are the names of those of executable_
+  std::vector<CopyNode> before_;
+  std::vector<CopyNode> after_;
   cudaGraphExec_t executable_ = nullptr;
   int64_t nodes_ = 0;
   int64_t kernels_ = 0;
@@ -241,21 +315,23 @@ class CudaRecorder final : public GraphRecorder {
 
   LaunchContext& context() override { return context_; }
 
-  void Begin() override {
+  void Begin(size_t copies_before) override {
     invalidated_ = false;
     lock_ = std::unique_lock(DeviceMutex());
     // Thread-local: other threads may allocate meanwhile.
     Check(cudaStreamBeginCapture(stream(), cudaStreamCaptureModeThreadLocal),
           "cudaStreamBeginCapture");
+    before_ = AddCopies(copies_before);
   }
 
-  std::unique_ptr<LaunchGraph> End() override {
+  std::unique_ptr<LaunchGraph> End(size_t copies_after) override {
+    std::vector<CopyNode> after = AddCopies(copies_after);
     cudaGraph_t graph = nullptr;
     const cudaError_t error = cudaStreamEndCapture(stream(), &graph);
     invalidated_ = error == cudaErrorStreamCaptureInvalidated;
     Check(error, "cudaStreamEndCapture");
-    const std::unique_ptr<CUgraph_st, decltype(&DestroyGraph)> owner(graph, &DestroyGraph);
-    auto result = std::make_unique<CudaGraph>(graph, launch_stream_);
+    auto result = std::make_unique<CudaGraph>(OwnedGraph(graph), std::move(before_),
+                                              std::move(after), launch_stream_);
     lock_.unlock();
     return result;
   }
@@ -267,25 +343,33 @@ class CudaRecorder final : public GraphRecorder {
     if (status != cudaStreamCaptureStatusNone) {
       cudaGraph_t graph = nullptr;
       static_cast<void>(cudaStreamEndCapture(stream(), &graph));
-      if (graph != nullptr) DestroyGraph(graph);
+      if (graph != nullptr) static_cast<void>(cudaGraphDestroy(graph));
     }
     static_cast<void>(cudaGetLastError());  // the error that led here is on its way to the caller
     if (lock_.owns_lock()) lock_.unlock();
     return invalidated_;
   }
 
-  void Launch(LaunchGraph& graph) override {
-    Check(cudaGraphLaunch(static_cast<CudaGraph&>(graph).executable(), launch_stream_),
-          "cudaGraphLaunch");
+  void Launch(LaunchGraph& launch_graph, std::span<const DeviceCopy> before,
+              std::span<const DeviceCopy> after) override {
+    auto& graph = static_cast<CudaGraph&>(launch_graph);
+    graph.SetCopies(before, after);
+    Check(cudaGraphLaunch(graph.executable(), launch_stream_), "cudaGraphLaunch");
   }
 
  private:
-  static void DestroyGraph(cudaGraph_t graph) { static_cast<void>(cudaGraphDestroy(graph)); }
+  // Nodes for as many copies, next in the capture.
+  std::vector<CopyNode> AddCopies(size_t copies) {
+    std::vector<CopyNode> nodes;
+    for (size_t i = 0; i < copies; i += kCopiesPerKernel) nodes.emplace_back(stream());
+    return nodes;
+  }
   cudaStream_t stream() const { return static_cast<cudaStream_t>(context_.queue()); }
 
   LaunchContext& context_;
   cudaStream_t launch_stream_;
   std::unique_lock<std::mutex> lock_;  // of DeviceMutex, during a capture
+  std::vector<CopyNode> before_;       // of the capture
   bool invalidated_ = false;
 };
 
@@ -349,6 +433,12 @@ class CudaRuntime final : public BackendRuntime {
     return std::make_unique<PinnedMemory>(data, bytes);
   }
 
+  bool Reaches(const void* data) override {
+    cudaPointerAttributes attributes = {};
+    Check(cudaPointerGetAttributes(&attributes, data), "cudaPointerGetAttributes");
+    return attributes.type == cudaMemoryTypeManaged ||
+           (attributes.type == cudaMemoryTypeDevice && attributes.device == device_);
+  }
   void Copy(void* to, const void* from, size_t bytes, CopyKind kind) override {
     if (bytes == 0) return;
     Check(cudaMemcpyAsync(to, from, bytes, ToCuda(kind), stream_), "cudaMemcpyAsync");

@@ -3,8 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <memory>
 #include <random>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -146,8 +149,8 @@ TEST_F(CudaTest, RunsAreReplayed) {
   enqueued = 0;
   for (int round = 0; round < 10; ++round) ExpectRuns(session, 3, 4, static_cast<float>(round));
   EXPECT_EQ(enqueued, 1);
-  // A memset, t0, t1, copied, mask_copy and three rows of tags.
-  EXPECT_EQ(session.memory().graph_nodes, 8);
+  // All inputs, a memset, t0, t1, copied, mask_copy, three rows of tags, all outputs.
+  EXPECT_EQ(session.memory().graph_nodes, 10);
   EXPECT_EQ(session.memory().graph_kernels, 0);
 }
 
@@ -192,6 +195,183 @@ TEST_F(CudaTest, MixedMemory) {
   on_device.mask_copy.To(tensors.mask_copy);
   on_device.tags.To(tensors.tags);
   EXPECT_EQ(tensors.Mismatch(), "");
+}
+
+TEST_F(CudaTest, PointersChangeWhileRunsAreQueued) {
+  SessionCore session = New();
+  std::vector<Tensors> tensors;
+  for (int i = 0; i < 50; ++i) tensors.emplace_back(64, 1000, static_cast<float>(1000 * i));
+  std::vector<std::unique_ptr<DeviceTensors>> on_device;
+  for (Tensors& one : tensors) on_device.push_back(std::make_unique<DeviceTensors>(one));
+  Check(cudaDeviceSynchronize());
+  for (const auto& one : on_device) {
+    session.Run(one->Inputs());
+    session.Run(one->Inputs(), one->Outputs());
+  }
+  session.Synchronize();
+  for (const auto& one : on_device) EXPECT_EQ(one->Mismatch(), "");
+}
+
+TEST_F(CudaTest, MemoryOfEveryKind) {
+  SessionCore session = New();
+  for (const bool managed : {false, true}) {
+    Tensors tensors(5, 6, managed ? 2.0f : 1.0f);
+    float* memory = nullptr;
+    const size_t points = tensors.points.size();
+    const size_t bytes = 8 * points;
+    if (managed) {
+      Check(cudaMallocManaged(&memory, bytes));
+    } else {
+      Check(cudaMallocHost(&memory, bytes));  // copied beside the graph
+    }
+    std::copy(tensors.points.begin(), tensors.points.end(), memory);
+    DeviceTensors on_device(tensors);
+    auto inputs = on_device.Inputs();
+    auto outputs = on_device.Outputs();
+    inputs[0].data = memory;
+    outputs[0].data = memory + points;
+    for (int round = 0; round < 2; ++round) {
+      std::fill_n(memory + points, points, -1.0f);
+      session.Run(inputs, outputs);
+      session.Synchronize();
+      EXPECT_EQ(std::vector<float>(memory + points, memory + 2 * points), tensors.points);
+    }
+    Check(managed ? cudaFree(memory) : cudaFreeHost(memory));
+  }
+}
+
+// Each of its many inputs comes out again: input i, [N, i], is of bytes if i is even, else of
+// floats.
+struct ManyTensors {
+  static constexpr int kCount = 40;  // more than one kernel copies
+  static DType TypeOf(int i) { return i % 2 == 0 ? DType::kUInt8 : DType::kFloat32; }
+  static size_t BytesOf(int64_t n, int i) { return static_cast<size_t>(n) * i * SizeOf(TypeOf(i)); }
+
+  ManyTensors() {
+    dims.reserve(kCount);
+    for (int i = 0; i < kCount; ++i) dims.push_back({DimInfo{.symbol = 0}, DimInfo{.value = i}});
+    for (int i = 0; i < kCount; ++i) tensors.push_back({"tensor", TypeOf(i), dims[i]});
+    for (int i = 0; i < 2 * kCount; ++i) {
+      buffers.push_back({"buffer", static_cast<int32_t>(SizeOf(TypeOf(i % kCount))), 0, 0});
+    }
+  }
+  // Points to this object.
+  ModelInfo NewInfo() const {
+    return {.name = "many",
+            .cpp_namespace = "many",
+            .generator_version = "test",
+            .symbols = symbols,
+            .inputs = tensors,
+            .outputs = tensors,
+            .buffers = buffers,
+            .steps = steps,
+            .graph_hash = Info().graph_hash,
+            .weights_bytes = Info().weights_bytes,
+            .buffer_bytes = &BufferBytes,
+            .output_shapes = &OutputShapes};
+  }
+  static void BufferBytes(const int64_t* symbols, int64_t* bytes) {
+    for (int i = 0; i < 2 * kCount; ++i) {
+      bytes[i] = static_cast<int64_t>(BytesOf(symbols[0], i % kCount));
+    }
+  }
+  static void OutputShapes(const int64_t* symbols, Shape* shapes) {
+    for (int i = 0; i < kCount; ++i) shapes[i] = {symbols[0], i};
+  }
+  static void Enqueue(LaunchContext& context, const int64_t* symbols, void* const* buffers,
+                      const std::byte*) {
+    context.Step(0);
+    for (int i = 0; i < kCount; ++i) {
+      CopyOnDevice(context, buffers[kCount + i], buffers[i], BytesOf(symbols[0], i));
+    }
+  }
+
+  const char* symbols[1] = {"N"};
+  StepInfo steps[1] = {{"/Identity", "Copy_0"}};
+  std::vector<std::array<DimInfo, 2>> dims;
+  std::vector<TensorInfo> tensors;
+  std::vector<BufferInfo> buffers;
+};
+
+TEST_F(CudaTest, ManyTensorsOfAnyAlignmentAndMemory) {
+  constexpr int kCount = ManyTensors::kCount;
+  constexpr size_t kGuard = 64;  // bytes before and after each tensor
+  const ManyTensors many;
+  const ModelInfo info = many.NewInfo();
+  constexpr BackendProgram kProgram[] = {{Backend::kCuda, &ManyTensors::Enqueue, &kCudaBackend}};
+  SessionCore session(info, kProgram, blob_, Device::Cuda());
+  std::mt19937 random(7);
+  const auto below = [&](size_t end) { return static_cast<size_t>(random() % end); };
+  int round = 0;
+  // The arena moves as sizes grow, with graphs captured before.
+  for (const int64_t n : {3, 1, 0, 3, 100, 3, 30000, 100, 1, 3}) {
+    // The first round is of device memory, aligned like floats; the second of any memory.
+    for (int mixed = 0; mixed < 2; ++mixed) {
+      SCOPED_TRACE("N = " + std::to_string(n) + ", round " + std::to_string(round++));
+      session.SetProfiling(round % 4 == 0);
+      std::vector<size_t> at(kCount);
+      size_t bytes = 0;
+      for (int i = 0; i < kCount; ++i) {
+        const size_t element = SizeOf(ManyTensors::TypeOf(i));
+        at[i] = (bytes + kGuard + 15) / 16 * 16 + element * below(16);
+        bytes = at[i] + ManyTensors::BytesOf(n, i) + kGuard;
+      }
+      std::vector<std::byte> values(bytes);
+      for (std::byte& value : values) value = static_cast<std::byte>(random());
+      std::vector<std::byte> host(bytes, std::byte{0xcc});  // host outputs
+      DeviceArray from(bytes / 4 + 1);
+      DeviceArray to(bytes / 4 + 1);
+      Check(cudaMemcpy(from.data(), values.data(), bytes, cudaMemcpyHostToDevice));
+      Check(cudaDeviceSynchronize());
+      const auto in = [](const DeviceArray& array, size_t offset) {
+        return reinterpret_cast<std::byte*>(array.data()) + offset;
+      };
+      std::vector<TensorView> inputs;
+      std::vector<MutableTensorView> outputs;
+      std::vector<bool> on_host(kCount);
+      for (int i = 0; i < kCount; ++i) {
+        const Shape shape = {n, i};
+        const DType type = ManyTensors::TypeOf(i);
+        if (mixed == 1 && below(2) == 0) {
+          inputs.emplace_back(values.data() + at[i], type, shape, Memory::kHost);
+        } else {
+          inputs.emplace_back(in(from, at[i]), type, shape, Memory::kDevice);
+        }
+        on_host[i] = mixed == 1 && below(2) == 0;
+        if (on_host[i]) {
+          outputs.emplace_back(host.data() + at[i], type, shape, Memory::kHost);
+        } else {
+          outputs.emplace_back(in(to, at[i]), type, shape, Memory::kDevice);
+        }
+      }
+      std::vector<std::byte> expected(bytes, std::byte{0xcc});
+      std::vector<std::byte> expected_host = expected;
+      for (int i = 0; i < kCount; ++i) {
+        std::vector<std::byte>& all = on_host[i] ? expected_host : expected;
+        std::copy_n(values.begin() + at[i], ManyTensors::BytesOf(n, i), all.begin() + at[i]);
+      }
+      session.Run(inputs, outputs);
+      session.Synchronize();
+      std::vector<std::byte> result(bytes);
+      Check(cudaMemcpy(result.data(), to.data(), bytes, cudaMemcpyDeviceToHost));
+      EXPECT_TRUE(result == expected);
+      EXPECT_TRUE(host == expected_host);
+
+      const std::span<const TensorView> own = session.Run(inputs);
+      session.Synchronize();
+      for (int i = 0; i < kCount; ++i) {
+        const size_t size = ManyTensors::BytesOf(n, i);
+        if (size == 0) continue;
+        std::vector<std::byte> one(size);
+        Check(cudaMemcpy(one.data(), own[i].data, size, cudaMemcpyDefault));
+        EXPECT_TRUE(std::equal(one.begin(), one.end(), values.begin() + at[i])) << i;
+      }
+    }
+  }
+  // Three kernels for 40 copies, on either side.
+  const int64_t copies = 39;  // input 0 has no bytes
+  EXPECT_EQ(session.memory().graph_nodes, copies + 6);
+  EXPECT_EQ(session.memory().graph_kernels, 0);
 }
 
 TEST_F(CudaTest, StreamOfTheCaller) {
@@ -270,6 +450,11 @@ TEST_F(CudaTest, RepeatedRunAllocatesNothing) {
   const auto large_outputs = large.Outputs();
   const auto device_inputs = small_on_device.Inputs();
   const auto device_outputs = small_on_device.Outputs();
+  DeviceTensors other_on_device(small);
+  const auto other_inputs = other_on_device.Inputs();
+  const auto other_outputs = other_on_device.Outputs();
+  auto mixed_inputs = other_inputs;
+  mixed_inputs[0] = small_inputs[0];
   session.Run(small_inputs);  // its graph survives the growth that follows
   session.Run(large_inputs, large_outputs);
   const int64_t counted = Allocations().allocations;
@@ -284,6 +469,10 @@ TEST_F(CudaTest, RepeatedRunAllocatesNothing) {
     session.Run(large_inputs);
     session.Run(device_inputs, device_outputs);
     session.Run(device_inputs);
+    session.Run(other_inputs, device_outputs);
+    session.Run(other_inputs, other_outputs);
+    session.Run(mixed_inputs, other_outputs);
+    session.Run(mixed_inputs);
   }
   session.Synchronize();
   EXPECT_EQ(HeapAllocations(), heap);
@@ -292,6 +481,7 @@ TEST_F(CudaTest, RepeatedRunAllocatesNothing) {
   EXPECT_EQ(free_after, free_before);
   EXPECT_EQ(large.Mismatch(), "");
   EXPECT_EQ(small_on_device.Mismatch(), "");
+  EXPECT_EQ(other_on_device.Mismatch(), "");
 }
 
 TEST_F(CudaTest, PreparedRunAllocatesNothing) {
@@ -301,9 +491,13 @@ TEST_F(CudaTest, PreparedRunAllocatesNothing) {
   Tensors tensors(60, 70, 1);
   const auto inputs = tensors.Inputs();
   const auto outputs = tensors.Outputs();
+  DeviceTensors on_device(tensors);
+  const auto device_inputs = on_device.Inputs();
+  const auto device_outputs = on_device.Outputs();
   const int64_t counted = Allocations().allocations;
   const int64_t heap = HeapAllocations();
   enqueued = 0;
+  session.Run(device_inputs, device_outputs);
   session.Run(inputs);
   session.Run(inputs, outputs);
   EXPECT_EQ(HeapAllocations(), heap);
@@ -380,24 +574,39 @@ TEST_F(CudaTest, Profile) {
 }
 
 TEST_F(CudaTest, SessionsRunConcurrently) {
+  constexpr int kThreads = 4;
   std::vector<std::thread> threads;
-  std::vector<std::string> mismatches(4);
-  for (int i = 0; i < 4; ++i) {
+  std::vector<std::string> mismatches(kThreads);
+  // Made before and freed after: that may wait for the device, which others' captures don't allow.
+  std::vector<Tensors> tensors;
+  std::vector<std::unique_ptr<DeviceTensors>> on_device;
+  tensors.reserve(2 * kThreads);
+  for (int i = 0; i < 2 * kThreads; ++i) {
+    tensors.emplace_back(90, 30 + i / 2, static_cast<float>(10000 * i));
+    on_device.push_back(std::make_unique<DeviceTensors>(tensors.back()));
+  }
+  Check(cudaDeviceSynchronize());
+  for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&, i] {
       for (int round = 0; round < 10; ++round) {
         SessionCore session(Info(), kPrograms, blob_, Device::Cuda());
         for (int64_t n : {1 + i, 90, 2}) {
-          Tensors tensors(n, 30 + i, static_cast<float>(100 * i + round));
-          session.Run(tensors.Inputs(), tensors.Outputs());
-          if (const std::string mismatch = tensors.Mismatch(); !mismatch.empty()) {
+          Tensors on_host(n, 30 + i, static_cast<float>(100 * i + round));
+          session.Run(on_host.Inputs(), on_host.Outputs());
+          if (const std::string mismatch = on_host.Mismatch(); !mismatch.empty()) {
             mismatches[i] = mismatch;
           }
+        }
+        for (int run = 0; run < 20; ++run) {
+          const DeviceTensors& one = *on_device[2 * i + run % 2];
+          session.Run(one.Inputs(), one.Outputs());
         }
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
   for (const std::string& mismatch : mismatches) EXPECT_EQ(mismatch, "");
+  for (const auto& one : on_device) EXPECT_EQ(one->Mismatch(), "");
 }
 
 TEST_F(CudaTest, SpoiltCapturesAreTriedAgain) {
