@@ -27,6 +27,9 @@ class StepHook {
   virtual void OnStep(int index) = 0;
 };
 
+// What a thread's tile of rows takes on the CPU: half of a usual second-level cache.
+inline constexpr size_t kHostWorkspaceBytesPerThread = size_t{512} << 10;
+
 // A queue of one backend and all that a step needs to get into it. One thread at a time.
 class LaunchContext {
  public:
@@ -52,8 +55,9 @@ class LaunchContext {
   bool wide() const { return wide_; }
   void set_wide(bool wide) { wide_ = wide; }
 
-  // Scratch for library calls, 256-byte aligned; null and 0 on the CPU. Steps of one queue share
-  // it, since they run one after another.
+  // Scratch of a step, 256-byte aligned: for libraries on a GPU, for tiles on the CPU, where it has
+  // kHostWorkspaceBytesPerThread for each thread. Steps of one queue share it, since they run one
+  // after another.
   void* workspace() const { return workspace_; }
   size_t workspace_bytes() const { return workspace_bytes_; }
   void set_workspace(void* data, size_t bytes) {

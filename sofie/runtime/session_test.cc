@@ -394,18 +394,18 @@ TEST_F(SessionTest, ReservedArenaNeverGrows) {
 TEST_F(SessionTest, MemoryLimit) {
   // At N = 300, P = 4 steps 1 and 2 each have two buffers of 9600 bytes alive, which take 9728
   // each.
-  SessionCore session = New({.memory_limit = 2048});
+  SessionCore session = New({.memory_limit = kHostWorkspaceBytesPerThread + 2048});
   ExpectRuns(session, 3, 4);
   Tensors tensors(300, 4, 1);
   ExpectThrows<MemoryError>(
       [&] { session.Run(tensors.Inputs(), tensors.Outputs()); },
-      "model 'test_model' on cpu: the arena for N = 300, P = 4 wants 19456 bytes, but "
-      "SessionOptions::memory_limit is 2048; raise it or use smaller sizes");
+      "model 'test_model' on cpu: the arena for N = 300, P = 4 wants 543744 bytes, but "
+      "SessionOptions::memory_limit is 526336; raise it or use smaller sizes");
   const int64_t sizes[] = {300, 4};
   EXPECT_THROW(session.Reserve(sizes), MemoryError);
   EXPECT_THROW(session.Prepare(sizes), MemoryError);
   ExpectRuns(session, 3, 4);
-  EXPECT_EQ(session.memory().limit, 2048u);
+  EXPECT_EQ(session.memory().limit, kHostWorkspaceBytesPerThread + 2048);
 }
 
 TEST_F(SessionTest, ArenaFreedWithTheSession) {
@@ -425,7 +425,8 @@ TEST_F(SessionTest, MemoryReport) {
   const MemoryReport report = session.memory();
   EXPECT_EQ(report.weights, test_model::kWeightsBytes);
   EXPECT_EQ(report.weights_allocated, 0u);
-  EXPECT_EQ(report.arena, report.plan_packed);
+  EXPECT_EQ(report.workspace, kHostWorkspaceBytesPerThread);
+  EXPECT_EQ(report.arena, report.workspace + report.plan_packed);
   // copied, mask_copy, tags, t0, t1
   EXPECT_EQ(report.plan_unpacked, 51200u + 25600 + 1024 + 51200 + 51200);
   // Steps 1 and 2 have two of the large ones alive; the others fit where t0 and t1 lay.

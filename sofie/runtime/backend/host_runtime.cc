@@ -63,7 +63,9 @@ class HostRuntime final : public BackendRuntime {
       : context_({.backend = backend, .threads = threads}, NewCpuBlas(threads)) {}
 
   bool host_memory() const override { return true; }
-  size_t workspace_bytes() const override { return 0; }
+  size_t workspace_bytes() const override {
+    return kHostWorkspaceBytesPerThread * static_cast<size_t>(context_.threads());
+  }
   void Activate() override {}
   void Deactivate() noexcept override {}
 

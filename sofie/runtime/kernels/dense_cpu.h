@@ -7,44 +7,18 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
-#include <new>
+#include <string>
 #include <utility>
 
+#include "sofie/runtime/backend.h"
 #include "sofie/runtime/blas/blas.h"
+#include "sofie/runtime/error.h"
 #include "sofie/runtime/kernels/dense_shape.h"
 #include "sofie/runtime/kernels/index.h"
 #include "sofie/runtime/kernels/launch.h"
 #include "sofie/runtime/kernels/reduce_cpu.h"
 
 namespace sofie::kernels {
-
-// Memory that a context keeps for its kernels' tiles.
-class TileMemory {
- public:
-  // `floats` floats, 64-byte aligned, valid until the next call for the context. The first call
-  // for that many or more allocates.
-  static float* Of(LaunchContext& context, size_t floats) {
-    std::shared_ptr<void>& state = context.launcher_state();
-    if (state == nullptr || static_cast<TileMemory*>(state.get())->floats_ < floats) {
-      state.reset();
-      state = std::make_shared<TileMemory>(floats);
-    }
-    return static_cast<TileMemory*>(state.get())->data_;
-  }
-
-  explicit TileMemory(size_t floats)
-      : floats_(floats),
-        data_(static_cast<float*>(operator new(floats * sizeof(float), kAlignment))) {}
-  ~TileMemory() { operator delete(data_, kAlignment); }
-  TileMemory(const TileMemory&) = delete;
-  TileMemory& operator=(const TileMemory&) = delete;
-
- private:
-  static constexpr auto kAlignment = std::align_val_t{64};
-  size_t floats_;
-  float* data_;
-};
 
 // The units are shares of the groups, each with a tile of its own.
 template <class Body, size_t K, class Shape>
@@ -74,9 +48,15 @@ struct DenseOnCpu {
     const int64_t threads = std::max(context.threads(), 1);
     const int64_t groups = Elements(kept);
     const int64_t shares = std::min(groups, threads);
+    static_assert(2 * kLayerFloats * sizeof(float) <= kHostWorkspaceBytesPerThread);
+    if (context.workspace_bytes() < kHostWorkspaceBytesPerThread * static_cast<size_t>(threads)) {
+      throw ArgumentError("Dense: the context's workspace of " +
+                          std::to_string(context.workspace_bytes()) +
+                          " bytes is too small for its threads");
+    }
+    auto* const memory = static_cast<float*>(context.workspace());
     LaunchUnits<B>(context, shares, groups * kRows * products,
-                   DenseOnCpu{body, kept, layers,
-                              TileMemory::Of(context, 2 * kLayerFloats * threads), groups, shares});
+                   DenseOnCpu{body, kept, layers, memory, groups, shares});
   }
 
   [[gnu::noinline]] void Run(int64_t begin, int64_t end) const {

@@ -52,6 +52,8 @@ class TestContext {
     const int threads = B::kBackend == Backend::kOpenMp ? 3 : 1;
     context_ = std::make_unique<LaunchContext>(
         LaunchContext::Config{B::kBackend, 0, nullptr, threads}, NewCpuBlas(threads));
+    workspace_.resize(kHostWorkspaceBytesPerThread * threads);
+    context_->set_workspace(workspace_.data(), workspace_.size());
 #endif
   }
   ~TestContext() {
@@ -81,6 +83,8 @@ class TestContext {
   static constexpr size_t kWorkspaceBytes = size_t{4} << 20;
   cudaStream_t stream_ = nullptr;
   void* workspace_ = nullptr;
+#else
+  std::vector<std::byte> workspace_;
 #endif
 };
 
