@@ -108,7 +108,9 @@ def main() -> None:
                 with tempfile.TemporaryDirectory(prefix="snippets-") as temporary:
                     folder = _consumer(page, Path(temporary))
                     base = f"--output_base={temporary}/output_base"
-                    shared = [o for o in options if o.startswith(("--disk_cache", "--verbose"))]
+                    shared = [o for o in options if o.startswith("--disk_cache")]
+                    # Bazel's sandboxes have a /tmp of their own, and this repository may lie there.
+                    shared.append(f"--sandbox_add_mount_pair={tempfile.gettempdir()}")
                     try:
                         _run(adapted(command, [base], shared, build_only), folder)
                     finally:
