@@ -281,6 +281,8 @@ def main() -> int:
         for name, check in _CHECKS.items():
             if name in arguments.without:
                 print(f"lint: {name} left out", file=sys.stderr)
+            elif name == "buildifier" and not (shutil.which(name) or shutil.which("npm")):
+                print("lint: buildifier left out: neither it nor npm is here", file=sys.stderr)
             elif not check(files, arguments.fix):
                 failed.append(name)
     except LintError as error:

@@ -53,7 +53,7 @@ def adapted(
     command: str, startup: Sequence[str], options: Sequence[str], build_only: bool
 ) -> list[str]:
     """A command as it is run here: with options for Bazel, or only built."""
-    words = shlex.split(command)
+    words = shlex.split(command.replace("$PWD", str(_ROOT)))
     if not words[0].endswith("tools/bazel"):
         return words
     program, verb, *rest = words

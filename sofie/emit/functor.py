@@ -58,7 +58,7 @@ class _Parameters:
         self._names = Names(("I", "acc"))
         self._list: list[Parameter] = []
         self._buffers: dict[int, str] = {}
-        self._sizes: dict[dims.Expr, str] = {}
+        self._sizes: dict[tuple[dims.Expr, str], str] = {}
 
     def buffer(self, buffer: Buffer, written: bool = False) -> str:
         """The member that points to a buffer."""
@@ -71,19 +71,21 @@ class _Parameters:
             self._buffers[id(buffer)] = name
         return self._buffers[id(buffer)]
 
-    def size(self, value: dims.Expr) -> str:
+    def size(self, value: dims.Expr, cpp_type: str = "I") -> str:
         """The member for a size (numbers stay numbers)."""
         if value.is_Integer:
             return str(int(value))
-        if value not in self._sizes:
+        key = (value, cpp_type)
+        if key not in self._sizes:
             text = dims.to_cpp(value, lambda s: s.name)
             for symbol, word in ((" + ", "_plus_"), (" - ", "_minus_"), (" * ", "_by_")):
                 text = text.replace(symbol, word)
             readable = text.replace("_", "").isalnum() and len(text) <= 24
             name = self._names.new(text if readable else "size")
-            self._sizes[value] = name
-            self._list.append(Parameter("I", name, f"static_cast<I>({self._host(value)})"))
-        return self._sizes[value]
+            self._sizes[key] = name
+            initial = f"static_cast<{cpp_type}>({self._host(value)})"
+            self._list.append(Parameter(cpp_type, name, initial))
+        return self._sizes[key]
 
     def all(self) -> tuple[Parameter, ...]:
         """The parameters, in order of first use."""
@@ -191,12 +193,13 @@ class _Body:
         if isinstance(node, expr.Literal):
             return literal(node)
         if isinstance(node, expr.Index):
-            text = self.index(node.value)
             if node.dtype is None:
-                return text
-            return (
-                f"int64_t{{{text}}}" if node.value.is_Integer else f"static_cast<int64_t>({text})"
-            )
+                return self.index(node.value)
+            if any(map(_is_variable, node.value.free_symbols)):
+                return f"static_cast<int64_t>({self.index(node.value)})"
+            # A size as data: it may exceed the index type.
+            size = self.parameters.size(sympy.expand(node.value), "int64_t")
+            return f"int64_t{{{size}}}" if node.value.is_Integer else size
         if isinstance(node, expr.Accumulator):
             self.used.add("acc")
             return f"acc.{node.member}" if node.member else "acc"

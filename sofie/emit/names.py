@@ -14,6 +14,14 @@ _KEYWORDS = frozenset(
     throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while
     xor xor_eq""".split()
 )
+# Names that are no keywords, but mean something else where generated code stands: types, macros of
+# the C library, and what functors call their locals and members.
+_TAKEN = frozenset(
+    """int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t size_t ptrdiff_t std sofie
+    NULL EOF BUFSIZ FILENAME_MAX RAND_MAX INFINITY NAN HUGE_VAL errno assert stdin stdout stderr
+    unix linux value Value Load Store Combine acc core""".split()
+)
+_LOCAL = re.compile(r"[girv][0-9]+")
 _LONGEST = 48
 
 
@@ -22,6 +30,7 @@ def is_identifier(text: str) -> bool:
     return (
         re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", text) is not None
         and text not in _KEYWORDS
+        and text not in _TAKEN
         and "__" not in text
     )
 
@@ -34,7 +43,8 @@ def identifier(text: str) -> str:
         name = name[-_LONGEST:].strip("_")
     if not name or not name[0].isalpha():
         name = f"x{name}" if name else "x"
-    return f"{name}_" if name in _KEYWORDS else name
+    taken = name in _KEYWORDS or name in _TAKEN or _LOCAL.fullmatch(name) is not None
+    return f"{name}_" if taken else name
 
 
 class Names:

@@ -27,6 +27,14 @@ def test_every_text_becomes_an_identifier(text: str) -> None:
     assert is_identifier(identifier(text))
 
 
+@pytest.mark.parametrize(
+    "text", ["value", "v1", "i0", "r12", "g3", "int64_t", "NULL", "errno", "Load"]
+)
+def test_what_generated_code_uses_itself_is_not_given_out(text: str) -> None:
+    assert identifier(text) != text
+    assert is_identifier(identifier(text))
+
+
 def test_names_of_one_scope_differ() -> None:
     texts = ["input.1", "input1", "input_1", "input/1", "input__1", "input_1_2", "", "?", "x"]
     names = Names()
@@ -39,6 +47,6 @@ def test_reserved_names_are_not_given_out() -> None:
     assert Names(("acc",)).new("acc") != "acc"
 
 
-@pytest.mark.parametrize("text", ["int", "a__b", "1a", "a-b", "", "_a"])
+@pytest.mark.parametrize("text", ["int", "a__b", "1a", "a-b", "", "_a", "std", "NULL"])
 def test_what_a_user_may_not_choose(text: str) -> None:
     assert not is_identifier(text)

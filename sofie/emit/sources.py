@@ -9,6 +9,7 @@ import pathlib
 from collections.abc import Mapping
 
 import jinja2
+import sympy
 
 import sofie
 from sofie.emit import functor, weights
@@ -110,7 +111,7 @@ class _Renderer:
         )
 
     def _name(self, buffer: Buffer) -> None:
-        base = identifier(buffer.name).lower()
+        base = identifier(identifier(buffer.name).lower())
         if buffer.kind is not BufferKind.WEIGHT:
             base = {"input": "in_", "output": "out_"}.get(buffer.kind.value, "") + base
         self.pointer_names[id(buffer)] = self.pointers.new(base)
@@ -368,6 +369,9 @@ class _Renderer:
             "first": lifetime.first,
             "last": lifetime.last,
             "bytes": self._host(size),
+            # Plain sums and products, for which doubles do as well; max, min and % do not compile.
+            "is_product": len(size.free_symbols) > 0
+            and not size.has(sympy.Max, sympy.Min, dims.FloorMod, dims.IsNegative, dims.NotOne),
         }
 
     def _requirement(self, requirement: Requirement) -> dict[str, object]:

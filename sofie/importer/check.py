@@ -9,6 +9,9 @@ from sofie.ir.dtype import from_onnx
 from sofie.ir.node import Node
 from sofie.ops import registry
 
+# sofie::kMaxRank, what a view can say.
+_HIGHEST_RANK = 8
+
 
 def check(model: Model) -> None:
     """Goes through the whole model.
@@ -22,6 +25,8 @@ def check(model: Model) -> None:
         node = Node(raw, version_of(model, raw.domain))
         problems += [f"  {node.label} ({node.op_type}): {why}" for why in _reasons(node, known)]
     for value in (*model.graph.inputs, *model.graph.outputs):
+        if value.shape is not None and len(value.shape) > _HIGHEST_RANK:
+            problems.append(f"  {value.name!r}: rank {len(value.shape)} is above {_HIGHEST_RANK}")
         if from_onnx(value.dtype) is None:
             problems.append(f"  {value.name!r}: the element type {value.dtype} is not supported")
     if problems:

@@ -104,7 +104,7 @@ SessionCore::SessionCore(const ModelInfo& info, std::span<const BackendProgram> 
 SessionCore::~SessionCore() {
   try {
     Synchronize();
-  } catch (const Error&) {
+  } catch (...) {
     // The device failed earlier; whoever ran it was told, and freeing needs no working device.
   }
 }
@@ -298,9 +298,9 @@ Plan& SessionCore::PlanFor(std::span<const int64_t> symbols, bool with_graph) {
   const bool capture = with_graph && runtime_->graphs() != nullptr;
   if (Plan* plan = plans_.Find(symbols)) {
     EnsureArena(*plan);  // grows only if an earlier growth failed
-    if (capture && plan->graph == nullptr) {
-      plan->graph = Capture(*plan, nullptr);
-      EnsureHostStaging(*plan);
+    if (capture) {
+      EnsureHostStaging(*plan);  // likewise
+      if (plan->graph == nullptr) plan->graph = Capture(*plan, nullptr);
     }
     return *plan;
   }
@@ -415,7 +415,7 @@ void SessionCore::EnsureHostStaging(const Plan& plan) {
     wanted += AlignUp(plan.buffer_bytes[info_.inputs.size() + i]);
   }
   if (static_cast<size_t>(wanted) <= (host_staging_ ? host_staging_->bytes() : 0)) return;
-  host_staging_.reset();
+  // The old one goes only when the new one is there: a failure leaves the session usable.
   host_staging_ = runtime_->AllocateHost(static_cast<size_t>(wanted), "host outputs");
 }
 

@@ -85,10 +85,12 @@ std::vector<std::byte> ReadFile(const std::string& path, const ModelInfo& info) 
   const uintmax_t bytes = std::filesystem::file_size(path, error);  // an error for a directory
   std::vector<std::byte> data;
   if (!error) {
-    data.resize(bytes);
+    // What is too large is told from its header; no need to read it.
+    const uintmax_t wanted = kWeightsHeaderBytes + info.weights_bytes;
+    data.resize(std::min(bytes, wanted + 1));
     errno = 0;
     std::ifstream stream(path, std::ios::binary);
-    stream.read(reinterpret_cast<char*>(data.data()), static_cast<std::streamsize>(bytes));
+    stream.read(reinterpret_cast<char*>(data.data()), static_cast<std::streamsize>(data.size()));
     if (!stream) error.assign(errno != 0 ? errno : EIO, std::generic_category());
   }
   if (error) {

@@ -220,7 +220,9 @@ class CopyNode {
     size_t count = 0;
     Check(cudaStreamGetCaptureInfo(stream, &status, nullptr, nullptr, &last, nullptr, &count),
           "cudaStreamGetCaptureInfo");
-    assert(count == 1);
+    if (status != cudaStreamCaptureStatusActive || count != 1) {
+      Check(cudaErrorStreamCaptureInvalidated, "cudaStreamGetCaptureInfo");
+    }
     node_ = last[0];
   }
 
@@ -411,9 +413,11 @@ class CudaRuntime final : public BackendRuntime {
   size_t workspace_bytes() const override { return kWorkspaceBytes; }
 
   void Activate() override {
-    if (active_++ > 0) return;
-    Check(cudaGetDevice(&previous_device_), "cudaGetDevice");
-    if (previous_device_ != device_) Check(cudaSetDevice(device_), "cudaSetDevice");
+    if (active_ == 0) {
+      Check(cudaGetDevice(&previous_device_), "cudaGetDevice");
+      if (previous_device_ != device_) Check(cudaSetDevice(device_), "cudaSetDevice");
+    }
+    ++active_;
   }
   void Deactivate() noexcept override {
     if (--active_ > 0) return;
