@@ -103,6 +103,7 @@ class _Body:
         self._indirect: dict[expr.Indirect, str] = {}
         self._count = 0
         self._indent = ""
+        self._wide = False
 
     def index(self, value: dims.Expr) -> str:
         """An index expression; parts made of sizes alone become parameters."""
@@ -115,10 +116,20 @@ class _Body:
                 self._indirect[found] = name
         return self._index(value)
 
+    def _wide_index(self, value: dims.Expr) -> str:
+        """An index as data: 64-bit arithmetic, whatever the index type."""
+        outer, self._wide = self._wide, True
+        text = self.index(value)
+        self._wide = outer
+        return f"({text})"
+
+    def _size(self, value: dims.Expr) -> str:
+        return self.parameters.size(value, "int64_t" if self._wide else "I")
+
     def _index(self, value: dims.Expr) -> str:
         variables = [s for s in value.free_symbols if _is_variable(s)]
         if not variables:
-            return self.parameters.size(value)
+            return self._size(value)
         if value.is_Symbol:
             return self._variable(value)
         if value.is_Add:
@@ -129,7 +140,7 @@ class _Body:
             factors = [self._factor(f) for f in sorted(varying, key=sympy.default_sort_key)]
             if fixed == -1:
                 return "-" + " * ".join(factors)
-            return " * ".join([*factors, self.parameters.size(fixed)])
+            return " * ".join([*factors, self._size(fixed)])
         if isinstance(value, dims.FloorDiv):
             return f"{self._factor(value.args[0])} / {self._factor(value.args[1])}"
         if isinstance(value, dims.FloorMod):
@@ -152,11 +163,11 @@ class _Body:
             if negative:
                 coefficient = -coefficient
             if varying == 1:
-                part = self.parameters.size(coefficient)
+                part = self._size(coefficient)
             elif coefficient == 1:
                 part = self._factor(varying)
             else:
-                part = f"{self._factor(varying)} * {self.parameters.size(coefficient)}"
+                part = f"{self._factor(varying)} * {self._size(coefficient)}"
             if text:
                 text += f" - {part}" if negative else f" + {part}"
             else:
@@ -170,9 +181,10 @@ class _Body:
 
     def _variable(self, symbol: sympy.Symbol) -> str:
         if isinstance(symbol, expr.Indirect):
-            return self._indirect[symbol]
+            name = self._indirect[symbol]
+            return f"int64_t{{{name}}}" if self._wide else name
         self.used.add(symbol.name)
-        return str(symbol.name)
+        return f"int64_t{{{symbol.name}}}" if self._wide else str(symbol.name)
 
     def value(self, node: expr.Expr) -> str:
         """C++ for a value; anything but a name or a literal becomes a local constant first."""
@@ -196,7 +208,7 @@ class _Body:
             if node.dtype is None:
                 return self.index(node.value)
             if any(map(_is_variable, node.value.free_symbols)):
-                return f"static_cast<int64_t>({self.index(node.value)})"
+                return self._wide_index(node.value)
             # A size as data: it may exceed the index type.
             size = self.parameters.size(sympy.expand(node.value), "int64_t")
             return f"int64_t{{{size}}}" if node.value.is_Integer else size
@@ -262,10 +274,11 @@ def literal(node: expr.Literal) -> str:
     if math.isnan(number):
         return f"{limits}::quiet_NaN()"
     if math.isinf(number):
-        return f"{'-' if number < 0 else ''}{limits}::infinity()"
-    if number == int(number) and abs(number) < 1e6:
-        return f"{number:.1f}{suffix}"
-    return f"{number.hex()}{suffix}"
+        return f"(-{limits}::infinity())" if number < 0 else f"{limits}::infinity()"
+    short = number == int(number) and abs(number) < 1e6
+    text = f"{number:.1f}{suffix}" if short else f"{number.hex()}{suffix}"
+    # A minus in front of another one would be a decrement.
+    return f"({text})" if text.startswith("-") else text
 
 
 def pointwise(

@@ -13,10 +13,10 @@ from sofie.ir.expr import Literal
     ("dtype", "value", "text"),
     [
         (FLOAT32, 1.0, "1.0f"),
-        (FLOAT64, -16.0, "-16.0"),
+        (FLOAT64, -16.0, "(-16.0)"),
         (FLOAT64, 0.1, "0x1.999999999999ap-4"),
         (FLOAT32, math.inf, "std::numeric_limits<float>::infinity()"),
-        (FLOAT32, -math.inf, "-std::numeric_limits<float>::infinity()"),
+        (FLOAT32, -math.inf, "(-std::numeric_limits<float>::infinity())"),
         (FLOAT64, math.nan, "std::numeric_limits<double>::quiet_NaN()"),
         (INT64, 3, "int64_t{3}"),
         (BOOL, True, "true"),

@@ -73,7 +73,7 @@ class Builder:
         """A small integer tensor (a scalar or a vector) whose elements the host computes."""
 
         def element(index: Index) -> expr.Expr:
-            result: expr.Expr = expr.Index(INT64, values[-1])
+            result: expr.Expr = expr.Index(INT64, values[-1] if values else dims.ZERO)
             for position in reversed(range(len(values) - 1)):
                 here = expr.compare("==", index[0], sympy.Integer(position))
                 result = expr.Select(INT64, here, expr.Index(INT64, values[position]), result)
@@ -90,7 +90,7 @@ class Builder:
         difference = sympy.expand(high - low)
         if difference.is_Integer and int(difference) < 0:
             raise ValueError(message)
-        if not difference.is_Integer:
+        if not difference.is_nonnegative:
             self.requirements.append(Requirement(low, high, message))
 
     def require_equal(self, a: dims.Expr, b: dims.Expr, what: str) -> None:
@@ -344,7 +344,10 @@ class Builder:
                 return fused.finish(expr.Accumulator(fused.combine.dtype))
             return node.reduction.load(node.indices)
 
-        return expr.substitute(value, replace), fused
+        # What a load is indexed by may be pending too.
+        while any(isinstance(node, expr.PendingLoad) for node in expr.walk(value)):
+            value = expr.substitute(value, replace)
+        return value, fused
 
     def _reduce(
         self,
@@ -508,6 +511,8 @@ def _as_matrix(operand: Strided) -> Matrix | None:
     _, height, width = operand.shape
     region = Region(operand.buffer, operand.offset)
     batch = dims.ZERO if operand.shape[0] == 1 else batch
+    if not batch.is_nonnegative:
+        return None
     if columns == 1 or width == 1:
         ld = width if height == 1 else rows
         if height == 1 or _is_pitch(rows, width):

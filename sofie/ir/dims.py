@@ -214,6 +214,18 @@ def unpack(
     return [rest, *reversed(found)]
 
 
+def stays_below(index: Expr, extent: Expr, ranges: Mapping[sympy.Symbol, Expr]) -> bool:
+    """True where an index is linear in loop variables and always in [0, extent).
+
+    Args:
+      index: the index.
+      extent: the bound.
+      ranges: how many values each loop variable takes, from 0 on.
+    """
+    parts = _linear(sympy.expand(index), ranges)
+    return parts is not None and _stays_below(parts, extent, ranges)
+
+
 def _linear(index: Expr, ranges: Mapping[sympy.Symbol, Expr]) -> list[tuple[Expr, Expr]] | None:
     """An index as variables and their factors (1 for the constant); None where it is not linear."""
     parts: list[tuple[Expr, Expr]] = []
@@ -238,7 +250,7 @@ def _stays_below(
     if not parts:
         return True
     if len(parts) == 1 and parts[0][1] == 1 and parts[0][0] in ranges:
-        return same(ranges[parts[0][0]], extent)
+        return bool(sympy.expand(extent - ranges[parts[0][0]]).is_nonnegative)
     largest = ZERO
     for variable, factor in parts:
         if not factor.is_nonnegative:
@@ -306,7 +318,9 @@ def _ordered(factors: Sequence[Expr]) -> list[Expr]:
 
 def _factor(expr: Expr, name: Callable[[sympy.Symbol], str]) -> str:
     text = _print(expr, name)
-    atomic = expr.is_Symbol or (expr.is_Integer and expr >= 0) or text.startswith("std::")
+    atomic = (
+        expr.is_Symbol or (expr.is_Integer and expr >= 0) or isinstance(expr, sympy.Max | sympy.Min)
+    )
     return text if atomic or isinstance(expr, NotOne | IsNegative) else f"({text})"
 
 

@@ -76,3 +76,19 @@ def test_unpacking_needs_no_division_where_the_parts_are_apart() -> None:
         n,
         k + 2,
     ]
+
+
+@pytest.mark.parametrize(
+    ("expr", "value"),
+    [
+        (4 * _S1 * (sympy.Max(_S0, 3) + 3), 4 * 2 * 10),
+        (_S1 * dims.FloorDiv(sympy.Min(_S0, 5), sympy.Integer(2)), 2 * 2),
+        (3 * dims.FloorMod(sympy.Max(_S0, 1), sympy.Integer(4)), 3 * 3),
+        (-(sympy.Max(_S0, _S1) - 1), -6),
+    ],
+)
+def test_printed_text_means_what_the_expression_means(expr: sympy.Expr, value: int) -> None:
+    text = dims.to_cpp(expr, lambda s: s.name)
+    text = text.replace("std::max<int64_t>", "max").replace("std::min<int64_t>", "min")
+    text = text.replace(" / ", " // ")
+    assert eval(text, {"__builtins__": {}}, {"max": max, "min": min, "s0": 7, "s1": 2}) == value

@@ -100,6 +100,10 @@ class PendingLoad(Expr):
     reduction: Reduction
     indices: tuple[dims.Expr, ...]
 
+    def children(self) -> tuple[Expr, ...]:
+        """The indirect indices."""
+        return tuple(s.value for index in self.indices for s in indirect_symbols(index))
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Accumulator(Expr):

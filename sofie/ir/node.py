@@ -150,7 +150,10 @@ def known_values(value: onnx_ir.Value) -> tuple[dims.Expr, ...] | None:
             if isinstance(item, int)
             else dims.as_expr(onnx_ir.SymbolicDim(item))
         )
-    return tuple(parsed)
+    # The library has symbols of its own for what depends on data; those are no sizes.
+    symbols = {s.name for value in parsed for s in value.free_symbols}
+    ours = all(name[0] == "s" and name[1:].isdigit() for name in symbols)
+    return tuple(parsed) if ours else None
 
 
 def value_dtype(value: onnx_ir.Value) -> DType:

@@ -18,7 +18,7 @@ from sofie.ir.program import Epilogue
 from sofie.ir.tensor import Dense, Index, Layer, Permute, Reshape, Strided, Tensor
 from sofie.ops.factoring import factored
 from sofie.ops.registry import operator
-from sofie.ops.spatial import Window, window
+from sofie.ops.spatial import Window, require_windows, window
 
 
 def _check(node: Node) -> Iterator[str]:
@@ -45,6 +45,7 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
     if taps.is_pointwise and groups == 1:
         return [_pointwise(node, b, x, w, bias, relu)]
     shape = node.out_shape()
+    require_windows(b, node)
     order = channels_last(x.rank)
     out = b.output(x.dtype, shape, order)
     points = dims.product((shape[0], *shape[2:]))

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from sofie.testing.operators import Dims, graph, hold
+from sofie.testing import interpreter
+from sofie.testing.operators import Dims, compile_graph, graph, hold
 
 _CASES = [{"N": 2, "M": 8}, {"N": 1, "M": 7}, {"N": 3, "M": 11}]
 
@@ -92,3 +93,21 @@ def test_weights_that_are_an_input() -> None:
         {"y": "float32"},
     )
     hold(model, _CASES)
+
+
+@pytest.mark.parametrize("pads", [[0, 0, 1, 1], [1, 0, 0, 0], [0, 0, 0, 2]])
+def test_one_tap_with_padding(pads: list[int]) -> None:
+    _conv(["N", 4, "M", 5], (5, 4, 1, 1), pads=pads)
+
+
+def test_inputs_smaller_than_the_window_are_refused() -> None:
+    weights = np.ones((3, 2, 3, 3), np.float32)
+    model = graph(
+        [helper.make_node("Conv", ["x", "w"], ["y"], name="conv")],
+        {"x": ("float32", [1, 2, "N", "M"])},
+        {"y": "float32"},
+        {"w": weights},
+    )
+    program = compile_graph(model)
+    with pytest.raises(interpreter.RequirementError, match="smaller than the window along axis 2"):
+        interpreter.run(program, {"x": np.ones((1, 2, 1, 1), np.float32)})

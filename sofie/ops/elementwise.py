@@ -39,7 +39,7 @@ def infer_broadcast(name: str, dtype_of: int | None = 0) -> None:
             return
         dtype = onnx_ir.DataType.BOOL if dtype_of is None else inputs[dtype_of].dtype
         if dtype is not None and all(v.shape is not None for v in inputs):
-            shape = _broadcast_shapes([tuple(v.shape or ()) for v in inputs])
+            shape = broadcast_shapes([tuple(v.shape or ()) for v in inputs])
             known = None if shape is None else onnx_ir.Shape([dims.as_dim(d) for d in shape])
             ctx.set_shape_and_dtype(node.outputs[0], known, dtype)
 
@@ -47,7 +47,7 @@ def infer_broadcast(name: str, dtype_of: int | None = 0) -> None:
         library.register("", name, since_version=version)(infer)
 
 
-def _broadcast_shapes(
+def broadcast_shapes(
     shapes: Sequence[Sequence[int | onnx_ir.SymbolicDim]],
 ) -> dims.Shape | None:
     """What the shapes broadcast to; None where a size is unknown."""

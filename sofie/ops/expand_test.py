@@ -25,3 +25,12 @@ def test_to_sizes_of_another_input() -> None:
         nodes, {"x": ("float32", ["N", 1]), "z": ("float32", ["N", "M"])}, {"y": "float32"}
     )
     hold(model, [{"N": 2, "M": 3}, {"N": 1, "M": 1}, {"N": 4, "M": 0}])
+
+
+def test_two_symbols_stretch_either_way() -> None:
+    nodes = [
+        helper.make_node("Shape", ["z"], ["s"]),
+        helper.make_node("Expand", ["x", "s"], ["y"]),
+    ]
+    model = graph(nodes, {"x": ("float32", ["N", 1]), "z": ("float32", ["M", 3])}, {"y": "float32"})
+    hold(model, [{"N": 1, "M": 4}, {"N": 4, "M": 1}, {"N": 3, "M": 3}])

@@ -35,3 +35,18 @@ def test_of_a_shape_is_arithmetic_on_sizes() -> None:
     ]
     model = graph(nodes, {"x": ("float32", ["N", "M"])}, {"y": "int64"}, {"i": np.array(1)})
     hold(model, [{"N": 3, "M": 5}, {"N": 1, "M": 1}, {"N": 4, "M": 0}])
+
+
+def test_reductions_through_reductions() -> None:
+    nodes = [
+        helper.make_node("ReduceSum", ["x", "axis"], ["r"], keepdims=0),
+        helper.make_node("ReduceMin", ["k", "axis"], ["i"], keepdims=0),
+        helper.make_node("Gather", ["r", "i"], ["y"]),
+    ]
+    model = graph(
+        nodes,
+        {"x": ("float32", [10, 4]), "k": ("int64", ["M", 3])},
+        {"y": "float32"},
+        {"axis": np.array([1], np.int64)},
+    )
+    hold(model, [{"M": 2}, {"M": 1}, {"M": 5}])

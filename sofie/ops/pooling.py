@@ -12,7 +12,7 @@ from sofie.ir.expr import Expr, Select
 from sofie.ir.node import Node
 from sofie.ir.program import Combine
 from sofie.ir.tensor import Index, Reduction, Tensor
-from sofie.ops.spatial import window
+from sofie.ops.spatial import require_windows, window
 
 
 def check(node: Node) -> Iterator[str]:
@@ -21,6 +21,15 @@ def check(node: Node) -> Iterator[str]:
         yield "the optional output Indices"
     if node.attr_ints("kernel_shape") is None:
         yield "a missing kernel_shape"
+    elif node.attr_int("ceil_mode", 0) and _skips(node):
+        yield "ceil_mode with a stride above the window's extent"
+
+
+def _skips(node: Node) -> bool:
+    """True where a window of ceil_mode could lie wholly beyond the input."""
+    kernel = node.attr_ints("kernel_shape") or ()
+    strides = node.attr_ints("strides") or (1,) * len(kernel)
+    return any(s > k for s, k in zip(strides, kernel, strict=True))
 
 
 def pool(
@@ -35,6 +44,7 @@ def pool(
     kernel = node.attr_ints("kernel_shape")
     assert kernel is not None
     taps = window(node, kernel)
+    require_windows(b, node)
     reduced = [sympy.Integer(k) for k in kernel]
 
     def element(outer: Index, inner: Index) -> Expr:

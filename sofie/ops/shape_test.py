@@ -23,3 +23,8 @@ def test_parts(start: int, end: int) -> None:
         {"y": "int64"},
     )
     hold(model, _CASES)
+
+
+def test_of_a_scalar_is_empty() -> None:
+    model = graph([helper.make_node("Shape", ["x"], ["y"])], {"x": ("float32", [])}, {"y": "int64"})
+    hold(model, [{}])

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import sympy
 
 from sofie.ir import dims
+from sofie.ir.builder import Builder
 from sofie.ir.dtype import BOOL
 from sofie.ir.expr import Call, Expr, compare
 from sofie.ir.node import Node
@@ -42,7 +43,7 @@ class Window:
     def is_pointwise(self) -> bool:
         """True where every window is one element and they cover the input in order."""
         one = all(k == 1 for k in self.kernel) and all(s == 1 for s in self.strides)
-        return one and all(p == 0 for p in self.pads)
+        return one and all(self.in_bounds)
 
     def position(self, out: Sequence[dims.Expr], tap: Sequence[dims.Expr]) -> list[dims.Expr]:
         """The input index under an output index and a position in the window."""
@@ -73,7 +74,7 @@ def window(node: Node, kernel: Sequence[int]) -> Window:
     before: list[dims.Expr] = []
     bounded: list[bool] = []
     for axis in range(rank):
-        pad, padded_after = sympy.Integer(given[axis]), given[rank + axis] > 0
+        pad, padded_after = sympy.Integer(given[axis]), given[rank + axis] != 0
         if auto == "VALID":
             pad, padded_after = dims.ZERO, False
         elif auto in ("SAME_UPPER", "SAME_LOWER"):
@@ -82,6 +83,13 @@ def window(node: Node, kernel: Sequence[int]) -> Window:
         before.append(pad)
         bounded.append(pad == 0 and not padded_after and not node.attr_int("ceil_mode", 0))
     return Window(tuple(kernel), strides, dilations, tuple(before), tuple(extents), tuple(bounded))
+
+
+def require_windows(b: Builder, node: Node) -> None:
+    """Demands that at least one window fits along every spatial axis (an empty input aside)."""
+    for axis, extent in enumerate(node.out_shape()[2:], 2):
+        message = f"{node.label}: the input is smaller than the window along axis {axis}"
+        b.require(dims.ZERO, extent, message)
 
 
 def _same_pad(extent: dims.Expr, stride: int, span: int, lower: bool) -> dims.Expr:

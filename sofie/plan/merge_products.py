@@ -9,6 +9,7 @@ products cost a launch more than their arithmetic, and large ones read their ope
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import sympy
@@ -19,6 +20,7 @@ from sofie.ir.program import (
     BufferKind,
     DenseReduce,
     Gemm,
+    Loop,
     Matrix,
     Pointwise,
     Program,
@@ -94,24 +96,37 @@ def _is_movable(steps: list[Step], product: Gemm) -> bool:
         values = _values(step)
         if values is None:
             return False
-        loads = [n for v in values for n in expr.walk(v) if isinstance(n, expr.Load)]
-        mine = [load.offset for load in loads if load.buffer is result]
-        if any(_split(offset, int(product.n)) is None for offset in mine):
-            return False
+        for value, loops in values:
+            ranges = {loop.var: loop.extent for loop in loops}
+            loads = [n for n in expr.walk(value) if isinstance(n, expr.Load)]
+            for load in loads:
+                if load.buffer is result and not _is_apart(load.offset, product.n, ranges):
+                    return False
     return True
 
 
-def _values(step: Step) -> list[expr.Expr] | None:
-    """The expressions of a step; None where it reads buffers in other ways."""
+def _is_apart(
+    offset: dims.Expr, width: dims.Expr, ranges: Mapping[sympy.Symbol, dims.Expr]
+) -> bool:
+    """True where an offset has a column that never leaves its row of ``width``."""
+    return dims.stays_below(_split(offset, int(width))[1], width, ranges)
+
+
+def _values(step: Step) -> list[tuple[expr.Expr, Sequence[Loop]]] | None:
+    """The expressions of a step and their loops; None where it reads buffers in other ways."""
     if isinstance(step, Pointwise):
-        return [step.store.value]
-    if isinstance(step, Reduce | DenseReduce):
-        return [step.load, step.store.value]
+        return [(step.store.value, step.loops)]
+    if isinstance(step, Reduce):
+        every = (*step.kept, *step.reduced)
+        return [(step.load, every), (step.store.value, every if step.per_element else step.kept)]
+    if isinstance(step, DenseReduce):
+        loading = (*step.kept, step.row, step.channel)
+        return [(step.load, loading), (step.store.value, (*step.kept, step.output))]
     return None
 
 
-def _split(offset: dims.Expr, width: int) -> tuple[dims.Expr, dims.Expr] | None:
-    """Row and column of an offset into rows of ``width``; None where they can't be told apart."""
+def _split(offset: dims.Expr, width: int) -> tuple[dims.Expr, dims.Expr]:
+    """Row and column of an offset into rows of ``width``, if the column stays below that."""
     row = column = dims.ZERO
     for term in sympy.Add.make_args(sympy.expand(offset)):
         factor, rest = term.as_coeff_Mul()
@@ -119,13 +134,7 @@ def _split(offset: dims.Expr, width: int) -> tuple[dims.Expr, dims.Expr] | None:
             row = row + (factor // width) * rest
         else:
             column = column + term
-    variables = [s for s in column.free_symbols if s.name[0] in "ir"]
-    # One loop over a row's columns (and a constant) stays inside of the row.
-    return (row, column) if len(variables) <= 1 and not _has_sizes(column) else None
-
-
-def _has_sizes(column: dims.Expr) -> bool:
-    return any(s.name[0] not in "ir" for s in column.free_symbols)
+    return row, column
 
 
 def _join(steps: list[Step], position: int, partner: int) -> list[Step]:
@@ -196,9 +205,7 @@ def _redirect(
         if not isinstance(node, expr.Load) or id(node.buffer) not in moves:
             return None
         width, start = moves[id(node.buffer)]
-        parts = _split(node.offset, width)
-        assert parts is not None
-        row, column = parts
+        row, column = _split(node.offset, width)
         return expr.Load(node.dtype, result, row * total + column + start)
 
     def moved(value: expr.Expr) -> expr.Expr:

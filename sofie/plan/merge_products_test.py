@@ -59,3 +59,16 @@ def test_a_result_that_is_an_output_stays_where_it_is() -> None:
     )
     program = hold(model, [{"N": 3}, {"N": 1}, {"N": 0}])
     assert len(_products(program)) == 2
+
+
+def test_results_that_are_read_as_one_long_row_stay_apart() -> None:
+    constants = {
+        "w0": np.random.default_rng(1).standard_normal((8, 4)).astype(np.float32),
+        "w1": np.random.default_rng(2).standard_normal((6, 4)).astype(np.float32),
+    }
+    nodes = [helper.make_node("Gemm", ["x", f"w{i}"], [f"g{i}"], transB=1) for i in range(2)]
+    nodes += [helper.make_node("Tanh", [f"g{i}"], [f"y{i}"]) for i in range(2)]
+    model = graph(
+        nodes, {"x": ("float32", ["N", 4])}, {"y0": "float32", "y1": "float32"}, constants
+    )
+    hold(model, [{"N": 5}, {"N": 1}, {"N": 0}])

@@ -33,7 +33,11 @@ void ValidateGemm(const GemmArgs<T>& args) {
   if (IsEmpty(args)) return;
   CheckLeading("ldd", args.ldd, args.n);
   if (args.d == nullptr) Refuse("d is null");
-  if (args.batch > 1 && args.stride_d < (args.m - 1) * args.ldd + args.n) {
+  // The results lie one after the other, or side by side in the same rows.
+  const bool apart = args.stride_d >= (args.m - 1) * args.ldd + args.n;
+  const bool beside =
+      args.stride_d >= args.n && args.ldd >= (args.batch - 1) * args.stride_d + args.n;
+  if (args.batch > 1 && !apart && !beside) {
     Refuse("stride_d = " + std::to_string(args.stride_d) + " makes the results overlap");
   }
   if (args.k == 0) return;
