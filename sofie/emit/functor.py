@@ -324,24 +324,10 @@ def reduction(
     host: Callable[[dims.Expr], str],
 ) -> Functor:
     """The functor of a reduction: what is combined, and what is stored."""
-    parameters = _Parameters(pointer, host)
-    load = _Body(parameters)
-    value = load.value(step.load)
-    load.statements.append(f"return {value};")
     every = (*step.kept, *step.reduced)
-    loading = Method(
-        f"{step.load.dtype.cpp} Load{load.arguments(every)} const", tuple(load.statements)
-    )
-    store = _Body(parameters)
-    store.store(step.store)
-    loops = every if step.per_element else step.kept
-    accumulator = "typename Combine::Accumulator"
-    storing = Method(
-        f"void Store{store.arguments(loops, f'const {accumulator}&')} const",
-        tuple(store.statements),
-    )
-    combine = f"using Combine = sofie::kernels::{step.combine.cpp}<{step.combine.dtype.cpp}>;"
-    return Functor(name, (combine,), parameters.all(), (loading, storing))
+    stored = every if step.per_element else step.kept
+    accumulator = "const typename Combine::Accumulator&"
+    return _rows(step, name, every, stored, accumulator, _Parameters(pointer, host))
 
 
 def dense_reduction(
@@ -351,19 +337,28 @@ def dense_reduction(
     host: Callable[[dims.Expr], str],
 ) -> Functor:
     """The functor of dense layers with a reduction: the first inputs, and what is stored."""
-    parameters = _Parameters(pointer, host)
+    loaded = (*step.kept, step.row, step.channel)
+    stored = (*step.kept, step.output)
+    return _rows(step, name, loaded, stored, "float", _Parameters(pointer, host))
+
+
+def _rows(
+    step: Reduce | DenseReduce,
+    name: str,
+    loaded: Sequence[Loop],
+    stored: Sequence[Loop],
+    accumulator: str,
+    parameters: _Parameters,
+) -> Functor:
+    """Load and Store of a reduction; ``accumulator`` is the type that Store gets the result as."""
     load = _Body(parameters)
     value = load.value(step.load)
     load.statements.append(f"return {value};")
-    loading = Method(
-        f"float Load{load.arguments((*step.kept, step.row, step.channel))} const",
-        tuple(load.statements),
-    )
+    signature = f"{step.load.dtype.cpp} Load{load.arguments(loaded)} const"
+    loading = Method(signature, tuple(load.statements))
     store = _Body(parameters)
     store.store(step.store)
-    storing = Method(
-        f"void Store{store.arguments((*step.kept, step.output), 'float')} const",
-        tuple(store.statements),
-    )
-    combine = f"using Combine = sofie::kernels::{step.combine.cpp}<float>;"
+    signature = f"void Store{store.arguments(stored, accumulator)} const"
+    storing = Method(signature, tuple(store.statements))
+    combine = f"using Combine = sofie::kernels::{step.combine.cpp}<{step.combine.dtype.cpp}>;"
     return Functor(name, (combine,), parameters.all(), (loading, storing))

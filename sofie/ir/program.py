@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 import enum
 from collections.abc import Iterator
@@ -85,7 +86,7 @@ class Region:
 
 
 @dataclasses.dataclass(eq=False)
-class Step:
+class Step(abc.ABC):
     """One launch.
 
     Attributes:
@@ -94,13 +95,13 @@ class Step:
 
     nodes: tuple[str, ...]
 
+    @abc.abstractmethod
     def reads(self) -> Iterator[Buffer]:
         """Buffers that the step reads."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def writes(self) -> Iterator[Buffer]:
         """Buffers that the step writes."""
-        raise NotImplementedError
 
 
 def _loads(value: expr.Expr) -> Iterator[Buffer]:
