@@ -57,7 +57,7 @@ def load(path: pathlib.Path) -> Model:
     except ModelError:
         raise
     except Exception as error:
-        raise ModelError(f"{path}: not a usable ONNX graph: {error}") from error
+        raise ModelError(f"not a usable ONNX graph: {error}") from error
     return Model(model, symbols)
 
 
@@ -75,17 +75,17 @@ def _read(path: pathlib.Path) -> onnx.ModelProto:
     try:
         proto = onnx.load(str(path), load_external_data=False)
     except OSError as error:
-        raise ModelError(f"{path}: {error.strerror or error}") from error
+        raise ModelError(f"{error.strerror or error}") from error
     except (DecodeError, ValueError) as error:
         raise ModelError(
-            f"{path}: not an ONNX file, or a truncated one: {error}; export the model again"
+            f"not an ONNX file, or a truncated one: {error}; export the model again"
         ) from error
     if not proto.graph.output:
-        raise ModelError(f"{path}: the graph has no outputs: an empty or truncated ONNX file")
+        raise ModelError("the graph has no outputs: an empty or truncated ONNX file")
     try:
         onnx.checker.check_model(str(path), full_check=True)
     except Exception as error:  # ValidationError, InferenceError, text that is no UTF-8, ...
-        raise ModelError(f"{path}: ONNX's checker refuses the model: {error}") from error
+        raise ModelError(f"ONNX's checker refuses the model: {error}") from error
     _check_names(proto.graph)
     return proto
 
