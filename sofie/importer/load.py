@@ -24,7 +24,7 @@ class Model:
     """A graph ready for passes.
 
     Attributes:
-      graph: the model; every value has an element type and, where it can be known, a shape.
+      ir_model: the model; every value has an element type and, where it can be known, a shape.
       symbols: what ``s0``, ``s1``, ... are called in the file, in order of first use by the inputs.
         Dimensions without a name are called after their input, as ``<input>_dim<axis>``.
     """
@@ -75,7 +75,7 @@ def _read(path: pathlib.Path) -> onnx.ModelProto:
     try:
         proto = onnx.load(str(path), load_external_data=False)
     except OSError as error:
-        raise ModelError(f"{error.strerror or error}") from error
+        raise ModelError(str(error.strerror or error)) from error
     except (DecodeError, ValueError) as error:
         raise ModelError(
             f"not an ONNX file, or a truncated one: {error}; export the model again"

@@ -61,10 +61,6 @@ class Node:
         attribute = self.raw.attributes.get(name)
         return None if attribute is None else attribute.as_tensor().numpy()
 
-    def has_attribute(self, name: str) -> bool:
-        """True where the attribute is set."""
-        return name in self.raw.attributes
-
     # Operands.
 
     @property
