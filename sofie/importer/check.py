@@ -6,7 +6,7 @@ from sofie.importer.errors import ModelError
 from sofie.importer.load import Model
 from sofie.ir import dims
 from sofie.ir.dtype import from_onnx
-from sofie.ir.node import Node
+from sofie.ir.node import Node, version_of
 from sofie.ops import registry
 
 # sofie::kMaxRank, what a view can say.
@@ -22,7 +22,7 @@ def check(model: Model) -> None:
     known = {str(dims.symbol(i)) for i in range(len(model.symbols))}
     problems: list[str] = []
     for raw in model.graph:
-        node = Node(raw, version_of(model, raw.domain))
+        node = Node(raw, version_of(model.ir_model, raw.domain))
         problems += [f"  {node.label} ({node.op_type}): {why}" for why in _reasons(node, known)]
     for value in (*model.graph.inputs, *model.graph.outputs):
         if value.shape is not None and len(value.shape) > _HIGHEST_RANK:
@@ -37,12 +37,6 @@ def check(model: Model) -> None:
             + "\nSee docs/support_matrix.md for what is supported; export the model with other "
             "operators, or add the operator (CONTRIBUTING.md)."
         )
-
-
-def version_of(model: Model, domain: str) -> int:
-    """The opset version that the model imports for a domain; 0 if none."""
-    imports = model.ir_model.opset_imports
-    return imports.get(domain, imports.get("ai.onnx", 0) if not domain else 0)
 
 
 def _reasons(node: Node, known: set[str]) -> list[str]:

@@ -15,6 +15,7 @@ import onnx_shape_inference
 from google.protobuf.message import DecodeError
 from onnx_ir.passes import common
 
+from sofie.importer import functions
 from sofie.importer.errors import ModelError
 from sofie.ops import registry
 
@@ -52,13 +53,20 @@ def load(path: pathlib.Path) -> Model:
         _forget_annotations(model)
         _check_tensors(model)
         common.InlinePass()(model)
-        common.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(model)
-        infer_shapes(model)
+        _infer(model)
+        while functions.expand(model):
+            _infer(model)
     except ModelError:
         raise
     except Exception as error:
         raise ModelError(f"not a usable ONNX graph: {error}") from error
     return Model(model, symbols)
+
+
+def _infer(model: ir.Model) -> None:
+    """Infers shapes, with every constant known."""
+    common.LiftConstantsToInitializersPass(lift_all_constants=True, size_limit=0)(model)
+    infer_shapes(model)
 
 
 def infer_shapes(model: ir.Model) -> None:

@@ -124,6 +124,12 @@ class Node:
         return axis % rank if rank else 0
 
 
+def version_of(model: onnx_ir.Model, domain: str) -> int:
+    """The opset version that the model imports for a domain; 0 if none."""
+    imports = model.opset_imports
+    return imports.get(domain, imports.get("ai.onnx", 0) if not domain else 0)
+
+
 def constant_array(value: onnx_ir.Value) -> np.ndarray | None:
     """The elements of an initializer or a folded constant."""
     if value.is_graph_input():

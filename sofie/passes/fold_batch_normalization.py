@@ -10,9 +10,8 @@ from __future__ import annotations
 import numpy as np
 import onnx_ir as ir
 
-from sofie.importer.check import version_of
 from sofie.importer.load import Model
-from sofie.ir.node import Node, constant_array
+from sofie.ir.node import Node, constant_array, version_of
 from sofie.ops.batch_normalization import scale_and_shift
 from sofie.passes.rewrite import add_initializer, replace
 
@@ -35,7 +34,7 @@ def _fold(model: Model, normalization: ir.Node) -> None:
     bias = _constant(conv, 2)
     if weights is None or (len(conv.inputs) > 2 and conv.inputs[2] is not None and bias is None):
         return
-    scale, shift = scale_and_shift(Node(normalization, version_of(model, "")))
+    scale, shift = scale_and_shift(Node(normalization, version_of(model.ir_model, "")))
     channels = (-1,) + (1,) * (weights.ndim - 1)
     folded = weights.astype(np.float64) * scale.reshape(channels)
     moved = shift if bias is None else bias.astype(np.float64) * scale + shift

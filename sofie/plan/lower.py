@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
-from sofie.importer.check import version_of
 from sofie.importer.errors import ModelError
 from sofie.importer.load import Model
 from sofie.ir import dims
 from sofie.ir.builder import Builder
 from sofie.ir.dtype import INT64
-from sofie.ir.node import Node, constant_array, known_values, value_dtype, value_shape
+from sofie.ir.node import (
+    Node,
+    constant_array,
+    known_values,
+    value_dtype,
+    value_shape,
+    version_of,
+)
 from sofie.ir.program import Buffer, BufferKind, Output, Program
 from sofie.ir.tensor import Strided, Tensor
 from sofie.ops import registry
@@ -37,7 +43,7 @@ class _Lowering:
         """Lowers every node, then makes every output a buffer of its own."""
         inputs = [self._input(value) for value in self.model.graph.inputs]
         for raw in self.model.graph:
-            self._lower(Node(raw, version_of(self.model, raw.domain)))
+            self._lower(Node(raw, version_of(self.model.ir_model, raw.domain)))
         outputs = [self._output(value) for value in self.model.graph.outputs]
         return Program(
             symbols=self.model.symbols,
