@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "sofie/runtime/device.h"
 
@@ -123,6 +125,8 @@ class LaunchGraph {
   virtual ~LaunchGraph() = default;
   virtual int64_t nodes() const = 0;    // those of the copies included
   virtual int64_t kernels() const = 0;  // captured nodes that are kernels
+  // The (mangled) names of those kernels, as the driver has them; without the kernels of libraries.
+  virtual std::vector<std::string> KernelNames() const = 0;
 };
 
 // Captures launches on a queue of the session's own, so that work which others put into the

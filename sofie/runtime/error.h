@@ -1,5 +1,5 @@
 // Everything that a session throws. Each message says what is wrong and what to do about it; the
-// session stays usable after any of them.
+// session stays usable after any of them but a DeviceError that tells to restart the process.
 #ifndef SOFIE_RUNTIME_ERROR_H_
 #define SOFIE_RUNTIME_ERROR_H_
 

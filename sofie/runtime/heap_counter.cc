@@ -9,8 +9,10 @@ namespace sofie {
 namespace {
 
 thread_local int64_t allocations = 0;
+thread_local int64_t until_failure = -1;
 
 void* CountedNew(size_t bytes, size_t alignment) {
+  if (until_failure >= 0 && until_failure-- == 0) return nullptr;
   ++allocations;
   const size_t rounded = (std::max<size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
   return rounded < bytes ? nullptr : std::aligned_alloc(alignment, rounded);
@@ -26,6 +28,7 @@ constexpr size_t kDefaultAlignment = __STDCPP_DEFAULT_NEW_ALIGNMENT__;
 }  // namespace
 
 int64_t HeapAllocations() { return allocations; }
+void FailAllocationAfter(int64_t count) { until_failure = count; }
 
 }  // namespace sofie
 

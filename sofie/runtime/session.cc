@@ -65,6 +65,27 @@ void CheckGenerated(const ModelInfo& info, const char* name, int64_t bytes, int6
               "; generate the model again");
 }
 
+// Waits for the queue if an exception ends the scope.
+class WaitOnFailure {
+ public:
+  explicit WaitOnFailure(BackendRuntime& runtime)
+      : runtime_(runtime), exceptions_(std::uncaught_exceptions()) {}
+  ~WaitOnFailure() {
+    if (std::uncaught_exceptions() == exceptions_) return;
+    try {
+      runtime_.Synchronize();
+    } catch (...) {
+      // What failed first is on its way to the caller.
+    }
+  }
+  WaitOnFailure(const WaitOnFailure&) = delete;
+  WaitOnFailure& operator=(const WaitOnFailure&) = delete;
+
+ private:
+  BackendRuntime& runtime_;
+  int exceptions_;
+};
+
 // Unhooks the profiler however the run ends.
 class ScopedHook {
  public:
@@ -81,6 +102,15 @@ class ScopedHook {
 
 }  // namespace
 
+template <class Action>
+decltype(auto) SessionCore::WithHostMemory(const Action& action) const {
+  try {
+    return action();
+  } catch (const std::bad_alloc&) {
+    throw MemoryError(Where() + ": the host has no memory left; use smaller sizes");
+  }
+}
+
 SessionCore::SessionCore(const ModelInfo& info, std::span<const BackendProgram> programs,
                          std::span<const std::byte> embedded_weights, const Device& device,
                          const SessionOptions& options)
@@ -95,10 +125,12 @@ SessionCore::SessionCore(const ModelInfo& info, std::span<const BackendProgram> 
       reach_(info.inputs.size() + info.outputs.size()) {
   copies_before_.reserve(info.inputs.size());
   copies_after_.reserve(info.outputs.size());
-  runtime_ = program_.runtime->create(device);
-  ActiveDevice active(*runtime_);
-  weights_ = LoadWeights(info, embedded_weights, options.weights_file, device, *runtime_);
-  SetProfiling(options.profile);
+  WithHostMemory([&] {
+    runtime_ = program_.runtime->create(device);
+    ActiveDevice active(*runtime_);
+    weights_ = LoadWeights(info, embedded_weights, options.weights_file, device, *runtime_);
+    SetProfiling(options.profile);
+  });
 }
 
 SessionCore::~SessionCore() {
@@ -111,6 +143,32 @@ SessionCore::~SessionCore() {
 
 void SessionCore::Run(std::span<const TensorView> inputs,
                       std::span<const MutableTensorView> outputs) {
+  WithHostMemory([&] { RunInto(inputs, outputs); });
+}
+
+std::span<const TensorView> SessionCore::Run(std::span<const TensorView> inputs) {
+  return WithHostMemory([&] { return RunOwned(inputs); });
+}
+
+void SessionCore::Enqueue(std::span<const TensorView> inputs,
+                          std::span<const MutableTensorView> outputs) {
+  WithHostMemory([&] { EnqueueSteps(inputs, outputs); });
+}
+
+void SessionCore::Reserve(std::span<const int64_t> symbols) {
+  WithHostMemory([&] { ReserveFor(symbols); });
+}
+
+void SessionCore::Prepare(std::span<const int64_t> symbols) {
+  WithHostMemory([&] {
+    CheckSymbols(info_, symbols);
+    ActiveDevice active(*runtime_);
+    PlanFor(symbols, /*with_graph=*/true);
+  });
+}
+
+void SessionCore::RunInto(std::span<const TensorView> inputs,
+                          std::span<const MutableTensorView> outputs) {
   CheckMemory(inputs);
   BindSymbols(info_, inputs, symbols_);
   ActiveDevice active(*runtime_);
@@ -136,7 +194,7 @@ void SessionCore::Run(std::span<const TensorView> inputs,
   if (any_host) runtime_->Synchronize();
 }
 
-std::span<const TensorView> SessionCore::Run(std::span<const TensorView> inputs) {
+std::span<const TensorView> SessionCore::RunOwned(std::span<const TensorView> inputs) {
   CheckMemory(inputs);
   BindSymbols(info_, inputs, symbols_);
   ActiveDevice active(*runtime_);
@@ -168,8 +226,8 @@ std::span<const TensorView> SessionCore::Run(std::span<const TensorView> inputs)
   return outputs_;
 }
 
-void SessionCore::Enqueue(std::span<const TensorView> inputs,
-                          std::span<const MutableTensorView> outputs) {
+void SessionCore::EnqueueSteps(std::span<const TensorView> inputs,
+                               std::span<const MutableTensorView> outputs) {
   BindSymbols(info_, inputs, symbols_);
   ActiveDevice active(*runtime_);
   Plan& plan = PlanFor(symbols_, /*with_graph=*/false);
@@ -191,7 +249,7 @@ void SessionCore::Enqueue(std::span<const TensorView> inputs,
   RunDirectly(plan);
 }
 
-void SessionCore::Reserve(std::span<const int64_t> symbols) {
+void SessionCore::ReserveFor(std::span<const int64_t> symbols) {
   CheckSymbols(info_, symbols);
   ActiveDevice active(*runtime_);
   Plan plan = NewPlan(symbols);
@@ -205,12 +263,6 @@ void SessionCore::Reserve(std::span<const int64_t> symbols) {
   });
   reservations_.push_back(
       {.buffer_bytes = std::move(plan.buffer_bytes), .layout = std::move(plan.layout)});
-}
-
-void SessionCore::Prepare(std::span<const int64_t> symbols) {
-  CheckSymbols(info_, symbols);
-  ActiveDevice active(*runtime_);
-  PlanFor(symbols, /*with_graph=*/true);
 }
 
 void SessionCore::SetProfiling(bool on) {
@@ -231,6 +283,11 @@ const Profile& SessionCore::profile() {
 void SessionCore::PrintProfile(std::ostream& stream) {
   stream << Where() << "\n";
   sofie::PrintProfile(profile(), stream);
+}
+
+std::vector<std::string> SessionCore::GraphKernels() const {
+  if (plans_.size() == 0 || plans_.plans().front().graph == nullptr) return {};
+  return plans_.plans().front().graph->KernelNames();
 }
 
 MemoryReport SessionCore::memory() const {
@@ -473,6 +530,8 @@ void SessionCore::ExecuteStaged(Plan& plan, std::span<const TensorView> inputs,
     return recorder != nullptr && view.memory == Memory::kDevice &&
            Reaches(reach_[index], view.data);
   };
+  // Copies of the caller's host memory may be under way when something fails: they end first.
+  const WaitOnFailure wait(*runtime_);
   copies_before_.clear();
   copies_after_.clear();
   for (size_t i = 0; i < inputs.size(); ++i) {

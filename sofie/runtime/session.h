@@ -36,8 +36,8 @@ struct SessionOptions {
 
 // One thread at a time per session; sessions, also of one model, run concurrently.
 //
-// Every method that throws leaves the session usable, except that after a DeviceError which says so
-// the process has to be restarted.
+// What the methods throw is a sofie::Error. It leaves the session usable, except that after a
+// DeviceError which says so the process has to be restarted.
 //
 // On CUDA, new sizes are captured as a graph by Run, Prepare and Reserve. CUDA does not allow that
 // other threads of the program wait for the whole device meanwhile (cudaDeviceSynchronize): wait
@@ -72,12 +72,13 @@ class SessionCore {
   std::span<const TensorView> Run(std::span<const TensorView> inputs);
 
   // Puts the steps straight into the device's stream, on the caller's own device pointers: no copy,
-  // no graph, no synchronisation. For code that itself works on that stream. On a CPU backend the
-  // work is done on return.
+  // no graph, no synchronisation, unless the arena has to grow, which waits for the stream: Reserve
+  // first. For code that itself works on that stream. On a CPU backend the work is done on return.
   void Enqueue(std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs);
 
   // Sizes the arena for these values of the symbols and all below. No later Run, Enqueue or Prepare
-  // within them grows it.
+  // within them grows it, in a model whose buffers do not shrink as a symbol grows (a slice's stop
+  // at n - 5 of 100 elements would be such).
   void Reserve(std::span<const int64_t> symbols);
   // Does all that the first Run at these sizes would do, except the computation.
   void Prepare(std::span<const int64_t> symbols);
@@ -92,6 +93,10 @@ class SessionCore {
   const Profile& profile();
   void PrintProfile(std::ostream& stream);
 
+  // The device's names, mangled, of the kernels in the graph of the plan used last, in no certain
+  // order, those of libraries left out. Empty before the first run and on a CPU backend.
+  std::vector<std::string> GraphKernels() const;
+
   MemoryReport memory() const;
   void PrintMemory(std::ostream& stream) const;
 
@@ -99,6 +104,15 @@ class SessionCore {
   void Synchronize();
 
  private:
+  // `action()`; throws MemoryError instead of std::bad_alloc.
+  template <class Action>
+  decltype(auto) WithHostMemory(const Action& action) const;
+  // The public methods of these names.
+  void RunInto(std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs);
+  std::span<const TensorView> RunOwned(std::span<const TensorView> inputs);
+  void EnqueueSteps(std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs);
+  void ReserveFor(std::span<const int64_t> symbols);
+
   // The whole arena for some sizes; see Reserve.
   struct Reservation {
     std::vector<int64_t> buffer_bytes;

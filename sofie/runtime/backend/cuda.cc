@@ -87,17 +87,24 @@ class ScopedDevice {
   bool changed_ = false;
 };
 
+struct FreeDevice {
+  void operator()(void* data) const { static_cast<void>(cudaFree(data)); }
+};
+struct FreeHost {
+  void operator()(void* data) const { static_cast<void>(cudaFreeHost(data)); }
+};
+
 class CudaMemory final : public DeviceMemory {
  public:
-  CudaMemory(void* data, size_t bytes, int device)
-      : DeviceMemory(static_cast<std::byte*>(data), bytes), device_(device) {
+  CudaMemory(std::unique_ptr<void, FreeDevice> data, size_t bytes, int device)
+      : DeviceMemory(static_cast<std::byte*>(data.release()), bytes), device_(device) {
     CountAllocation(bytes);
   }
   ~CudaMemory() override {
     const std::lock_guard lock(DeviceMutex());
     const ScopedDevice device(device_);
     CountFree(bytes());
-    static_cast<void>(cudaFree(data()));
+    FreeDevice()(data());
   }
 
  private:
@@ -106,13 +113,14 @@ class CudaMemory final : public DeviceMemory {
 
 class PinnedMemory final : public DeviceMemory {
  public:
-  PinnedMemory(void* data, size_t bytes) : DeviceMemory(static_cast<std::byte*>(data), bytes) {
+  PinnedMemory(std::unique_ptr<void, FreeHost> data, size_t bytes)
+      : DeviceMemory(static_cast<std::byte*>(data.release()), bytes) {
     CountAllocation(bytes);
   }
   ~PinnedMemory() override {
     const std::lock_guard lock(DeviceMutex());
     CountFree(bytes());
-    static_cast<void>(cudaFreeHost(data()));
+    FreeHost()(data());
   }
 };
 
@@ -242,6 +250,9 @@ class CopyNode {
     on_ = on;
   }
 
+  // In the graph that was captured.
+  cudaGraphNode_t node() const { return node_; }
+
  private:
   cudaGraphNode_t node_ = nullptr;
   CopyBatch batch_ = {};  // the kernel's parameter
@@ -261,12 +272,16 @@ class CudaGraph final : public LaunchGraph {
     std::vector<cudaGraphNode_t> nodes(count);
     if (count > 0) Check(cudaGraphGetNodes(graph, nodes.data(), &count), "cudaGraphGetNodes");
     nodes_ = static_cast<int64_t>(count);
+    const auto copies = [this](cudaGraphNode_t node) {
+      const auto is_node = [node](const CopyNode& copy) { return copy.node() == node; };
+      return std::any_of(before_.begin(), before_.end(), is_node) ||
+             std::any_of(after_.begin(), after_.end(), is_node);
+    };
     for (cudaGraphNode_t node : nodes) {
       cudaGraphNodeType type;
       Check(cudaGraphNodeGetType(node, &type), "cudaGraphNodeGetType");
-      kernels_ += type == cudaGraphNodeTypeKernel;
+      if (type == cudaGraphNodeTypeKernel && !copies(node)) kernels_.push_back(node);
     }
-    kernels_ -= static_cast<int64_t>(before_.size() + after_.size());
     Check(cudaGraphInstantiate(&executable_, graph, 0), "cudaGraphInstantiate");
     CountAllocation(0);
     try {
@@ -283,7 +298,21 @@ class CudaGraph final : public LaunchGraph {
   }
 
   int64_t nodes() const override { return nodes_; }
-  int64_t kernels() const override { return kernels_; }
+  int64_t kernels() const override { return static_cast<int64_t>(kernels_.size()); }
+  std::vector<std::string> KernelNames() const override {
+    std::vector<std::string> names;
+    for (cudaGraphNode_t node : kernels_) {
+      cudaKernelNodeParams kernel = {};
+      const char* name = nullptr;
+      // Libraries launch kernels that the runtime does not know; it can't describe them.
+      if (cudaGraphKernelNodeGetParams(node, &kernel) == cudaSuccess &&
+          cudaFuncGetName(&name, kernel.func) == cudaSuccess && name != nullptr) {
+        names.emplace_back(name);
+      }
+      static_cast<void>(cudaGetLastError());
+    }
+    return names;
+  }
   cudaGraphExec_t executable() const { return executable_; }
   // Of the launches to come.
   void SetCopies(std::span<const DeviceCopy> before, std::span<const DeviceCopy> after) {
@@ -306,7 +335,7 @@ class CudaGraph final : public LaunchGraph {
   std::vector<CopyNode> after_;
   cudaGraphExec_t executable_ = nullptr;
   int64_t nodes_ = 0;
-  int64_t kernels_ = 0;
+  std::vector<cudaGraphNode_t> kernels_;  // of graph_, the copies' not among them
 };
 
 class CudaRecorder final : public GraphRecorder {
@@ -375,14 +404,24 @@ class CudaRecorder final : public GraphRecorder {
   bool invalidated_ = false;
 };
 
-std::unique_ptr<LaunchContext> NewContext(int device, cudaStream_t stream) {
+// With cuBLASLt's handle goes what waits for the device.
+struct DestroyContext {
+  void operator()(LaunchContext* context) const {
+    const std::lock_guard lock(DeviceMutex());
+    const ScopedDevice device(context->device_index());
+    delete context;
+  }
+};
+using OwnedContext = std::unique_ptr<LaunchContext, DestroyContext>;
+
+OwnedContext NewContext(int device, cudaStream_t stream) {
   const std::lock_guard lock(DeviceMutex());
   const LaunchContext::Config config = {
       .backend = Backend::kCuda, .device_index = device, .queue = stream, .threads = 1};
-  return std::make_unique<LaunchContext>(config, NewCudaBlas(device, stream));
+  return OwnedContext(new LaunchContext(config, NewCudaBlas(device, stream)));
 }
 
-// The device must be current.
+// The device must be current, and a stream that `device` names must be of that device.
 class CudaRuntime final : public BackendRuntime {
  public:
   explicit CudaRuntime(const Device& device)
@@ -390,24 +429,8 @@ class CudaRuntime final : public BackendRuntime {
         stream_(device.stream() != nullptr ? static_cast<cudaStream_t>(device.stream())
                                            : own_stream_.get()),
         own_context_(NewContext(device_, own_stream_.get())),
-        recorder_(*own_context_, stream_) {
-    if (stream_ == own_stream_.get()) return;
-    int stream_device = 0;
-    Check(cudaStreamGetDevice(stream_, &stream_device), "cudaStreamGetDevice");
-    if (stream_device != device_) {
-      throw ArgumentError("Device::Cuda(" + std::to_string(device_) +
-                          ", stream): the stream belongs to device " +
-                          std::to_string(stream_device) + "; give that index");
-    }
-    caller_context_ = NewContext(device_, stream_);
-  }
-
-  ~CudaRuntime() override {
-    const std::lock_guard lock(DeviceMutex());
-    const ScopedDevice scoped(device_);
-    caller_context_.reset();
-    own_context_.reset();
-  }
+        caller_context_(stream_ == own_stream_.get() ? nullptr : NewContext(device_, stream_)),
+        recorder_(*own_context_, stream_) {}
 
   bool host_memory() const override { return false; }
   size_t workspace_bytes() const override { return kWorkspaceBytes; }
@@ -428,13 +451,15 @@ class CudaRuntime final : public BackendRuntime {
     const std::lock_guard lock(DeviceMutex());
     void* data = nullptr;
     CheckAllocation(cudaMalloc(&data, bytes), "cudaMalloc", bytes, what);
-    return std::make_unique<CudaMemory>(data, bytes, device_);
+    std::unique_ptr<void, FreeDevice> owned(data);
+    return std::make_unique<CudaMemory>(std::move(owned), bytes, device_);
   }
   std::unique_ptr<DeviceMemory> AllocateHost(size_t bytes, const char* what) override {
     const std::lock_guard lock(DeviceMutex());
     void* data = nullptr;
     CheckAllocation(cudaMallocHost(&data, bytes), "cudaMallocHost", bytes, what);
-    return std::make_unique<PinnedMemory>(data, bytes);
+    std::unique_ptr<void, FreeHost> owned(data);
+    return std::make_unique<PinnedMemory>(std::move(owned), bytes);
   }
 
   bool Reaches(const void* data) override {
@@ -487,8 +512,8 @@ class CudaRuntime final : public BackendRuntime {
   int active_ = 0;
   CudaStream own_stream_;
   cudaStream_t stream_;  // the caller's, else own_stream_
-  std::unique_ptr<LaunchContext> own_context_;
-  std::unique_ptr<LaunchContext> caller_context_;  // null if the streams are the same
+  OwnedContext own_context_;
+  OwnedContext caller_context_;  // null if the streams are the same
   CudaRecorder recorder_;
 };
 
@@ -514,6 +539,16 @@ std::unique_ptr<BackendRuntime> NewCudaRuntime(const Device& device) {
   }
   const ScopedDevice scoped(device.index());
   Check(cudaSetDevice(device.index()), "cudaSetDevice");
+  if (device.stream() != nullptr) {
+    int stream_device = 0;
+    Check(cudaStreamGetDevice(static_cast<cudaStream_t>(device.stream()), &stream_device),
+          "cudaStreamGetDevice");
+    if (stream_device != device.index()) {
+      throw ArgumentError("Device::Cuda(" + std::to_string(device.index()) +
+                          ", stream): the stream belongs to device " +
+                          std::to_string(stream_device) + "; give that index");
+    }
+  }
   return std::make_unique<CudaRuntime>(device);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <string>
 #include <utility>
@@ -17,12 +18,19 @@ namespace {
 
 constexpr auto kAlignment = static_cast<std::align_val_t>(kArenaAlignment);
 
+struct FreeBlock {
+  void operator()(std::byte* data) const { operator delete(data, kAlignment); }
+};
+using OwnedBlock = std::unique_ptr<std::byte, FreeBlock>;
+
 class HostMemory final : public DeviceMemory {
  public:
-  HostMemory(std::byte* data, size_t bytes) : DeviceMemory(data, bytes) { CountAllocation(bytes); }
+  HostMemory(OwnedBlock data, size_t bytes) : DeviceMemory(data.release(), bytes) {
+    CountAllocation(bytes);
+  }
   ~HostMemory() override {
     CountFree(bytes());
-    operator delete(data(), kAlignment);
+    FreeBlock()(data());
   }
 };
 
@@ -76,7 +84,8 @@ class HostRuntime final : public BackendRuntime {
                         std::to_string(bytes) + " bytes of memory for " + what +
                         "; use smaller sizes");
     }
-    return std::make_unique<HostMemory>(static_cast<std::byte*>(data), bytes);
+    OwnedBlock owned(static_cast<std::byte*>(data));
+    return std::make_unique<HostMemory>(std::move(owned), bytes);
   }
   std::unique_ptr<DeviceMemory> AllocateHost(size_t bytes, const char* what) override {
     return AllocateDevice(bytes, what);
