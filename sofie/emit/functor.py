@@ -141,11 +141,24 @@ class _Body:
             if fixed == -1:
                 return "-" + " * ".join(factors)
             return " * ".join([*factors, self._size(fixed)])
-        if isinstance(value, dims.FloorDiv):
-            return f"{self._factor(value.args[0])} / {self._factor(value.args[1])}"
-        if isinstance(value, dims.FloorMod):
-            return f"{self._factor(value.args[0])} % {self._factor(value.args[1])}"
+        if isinstance(value, dims.FloorDiv | dims.FloorMod):
+            a, b = value.args
+            if a.is_nonnegative:
+                operation = "/" if isinstance(value, dims.FloorDiv) else "%"
+                return f"{self._factor(a)} {operation} {self._factor(b)}"
+            return self._function(type(value).__name__, value.args)
+        if isinstance(value, sympy.Max | sympy.Min):
+            name = "Maximum" if isinstance(value, sympy.Max) else "Minimum"
+            return self._function(name, sorted(value.args, key=sympy.default_sort_key))
         raise ValueError(f"no C++ for the index expression {value}")
+
+    def _function(self, name: str, arguments: Sequence[dims.Expr]) -> str:
+        """A function of two integers, applied from the left."""
+        cpp_type = "int64_t" if self._wide else "I"
+        text = self._index(arguments[0])
+        for argument in arguments[1:]:
+            text = f"sofie::kernels::{name}<{cpp_type}>({text}, {self._index(argument)})"
+        return text
 
     def _sum(self, value: dims.Expr) -> str:
         # Terms with a common set of loop variables share one coefficient, which is a parameter.

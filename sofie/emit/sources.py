@@ -371,7 +371,7 @@ class _Renderer:
             "bytes": self._host(size),
             # Plain sums and products, for which doubles do as well; max, min and % do not compile.
             "is_product": len(size.free_symbols) > 0
-            and not size.has(sympy.Max, sympy.Min, dims.FloorMod, dims.IsNegative, dims.NotOne),
+            and not size.has(sympy.Max, sympy.Min, *dims.INTEGER_FUNCTIONS),
         }
 
     def _requirement(self, requirement: Requirement) -> dict[str, object]:

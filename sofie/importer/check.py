@@ -47,11 +47,12 @@ def _reasons(node: Node, known: set[str]) -> list[str]:
             return ["the operator is not supported"]
         spans = ", ".join(f"{a} to {'the newest' if b is None else b}" for a, b in ranges)
         return [f"opset {node.version} is not supported (opsets {spans} are); convert the model"]
+    reasons: list[str] = []
     try:
         if entry.dtypes is not None and node.arity and node.dtype(0) not in entry.dtypes:
             supported = ", ".join(sorted(t.name for t in entry.dtypes))
             return [f"the element type {node.dtype(0).name} is not supported ({supported} are)"]
-        reasons = list(entry.check(node))
+        reasons += entry.check(node)
         for position, output in enumerate(node.raw.outputs):
             if not node.is_used(position):
                 continue
@@ -59,6 +60,6 @@ def _reasons(node: Node, known: set[str]) -> list[str]:
             symbols = {s.name for d in node.out_shape(position) for s in d.free_symbols}
             if symbols - known:
                 reasons.append(f"the shape of its output {output.name!r} depends on data")
-        return reasons
     except ValueError as error:
-        return [str(error)]
+        reasons.append(str(error))
+    return reasons

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import onnx_ir as ir
 import sympy
+from onnx_ir import _symbolic_shapes
 
 # A sympy.Expr; SymPy carries no annotations.
 Expr: TypeAlias = Any
@@ -33,11 +34,11 @@ class FloorDiv(sympy.Function):
 
     def _eval_is_nonnegative(self) -> bool | None:
         a, b = self.args
-        return True if a.is_nonnegative and b.is_positive else None
+        return True if a.is_nonnegative and b.is_nonnegative else None
 
     @classmethod
     def eval(cls, a: Expr, b: Expr) -> Expr | None:
-        """Folds divisions of numbers, by one, and exact ones."""
+        """Folds divisions of numbers and by one."""
         if b == 1:
             return a
         if a.is_Integer and b.is_Integer and b != 0:
@@ -50,6 +51,9 @@ class FloorMod(sympy.Function):
 
     nargs = 2
     is_integer = True
+
+    def _eval_is_nonnegative(self) -> bool | None:
+        return True if self.args[1].is_nonnegative else None
 
     @classmethod
     def eval(cls, a: Expr, b: Expr) -> Expr | None:
@@ -75,6 +79,31 @@ class NotOne(sympy.Function):
         return None
 
 
+class Broadcast(sympy.Function):
+    """The size of an axis that broadcasts two sizes of which one may be 1 (and the other 0)."""
+
+    nargs = 2
+    is_integer = True
+
+    def _eval_is_nonnegative(self) -> bool | None:
+        return True if all(a.is_nonnegative for a in self.args) else None
+
+    def _eval_is_positive(self) -> bool | None:
+        return True if all(a.is_positive for a in self.args) else None
+
+    @classmethod
+    def eval(cls, a: Expr, b: Expr) -> Expr | None:
+        """Folds numbers and equal sizes; puts the arguments into a fixed order."""
+        if a == 1 or a == b:
+            return b
+        if b == 1 or a.is_Integer:
+            return a
+        if b.is_Integer:
+            return b
+        ordered = sorted((a, b), key=sympy.default_sort_key)
+        return None if ordered == [a, b] else cls(*ordered)
+
+
 class IsNegative(sympy.Function):
     """1 where the integer is negative, else 0."""
 
@@ -90,9 +119,18 @@ class IsNegative(sympy.Function):
         return ZERO if a.is_nonnegative else None
 
 
+# Functions that C++ does not compute with real numbers.
+INTEGER_FUNCTIONS = (FloorMod, NotOne, Broadcast, IsNegative)
+
+# What may stand in the text of an onnx_ir size besides what the library itself reads.
+_symbolic_shapes._ALLOWED_FUNCTIONS.update(
+    {f.__name__: f for f in (FloorDiv, *INTEGER_FUNCTIONS, sympy.ceiling)}
+)
+
+
 def symbol(position: int) -> sympy.Symbol:
-    """The model's symbol number ``position``; assumptions equal those of onnx_ir's symbols."""
-    return sympy.Symbol(f"s{position}", integer=True, positive=True)
+    """The model's symbol number ``position``. Sizes may be 0."""
+    return _or_zero(sympy.Symbol(f"s{position}", integer=True, positive=True))
 
 
 def as_expr(dim: int | ir.SymbolicDim | Expr) -> Expr:
@@ -109,37 +147,47 @@ def as_expr(dim: int | ir.SymbolicDim | Expr) -> Expr:
 
 
 def as_dim(expr: Expr) -> int | ir.SymbolicDim:
-    """The inverse of ``as_expr``; unknown where onnx_ir has no way to say the expression."""
-    if expr.is_Integer:
-        return int(expr)
-    if expr.has(IsNegative, NotOne):
-        return ir.SymbolicDim(None)
-    plain = expr.replace(FloorDiv, lambda a, b: sympy.floor(a / b)).replace(FloorMod, sympy.Mod)
-    return ir.SymbolicDim(plain)
+    """The inverse of ``as_expr``."""
+    return int(expr) if expr.is_Integer else ir.SymbolicDim(expr)
 
 
 @functools.lru_cache(maxsize=100_000)
 def _parse(text: str) -> Expr:
     """The expression that a size of onnx_ir is spelled as."""
-    # onnx_ir prints ceilings, but reads floors only. It offers the expression as _expr alone.
-    while (start := text.find("ceiling(")) >= 0:
-        depth, end = 1, start + len("ceiling(")
-        while depth:
-            depth += {"(": 1, ")": -1}.get(text[end], 0)
-            end += 1
-        inner = text[start + len("ceiling(") : end - 1]
-        text = f"{text[:start]}(0-floor(0-({inner}))){text[end:]}"
-    return _canonical(ir.SymbolicDim(text)._expr)
+    return _canonical(ir.SymbolicDim(text)._expr)  # The library offers it under this name alone.
 
 
 def _canonical(expr: Expr) -> Expr:
-    """SymPy's own floor and Mod as ours, which print as integer operations."""
+    """SymPy's own floor, ceiling and Mod as ours, which print as integer operations."""
 
     def floor(argument: Expr) -> Expr:
         numerator, denominator = sympy.fraction(sympy.together(argument))
         return FloorDiv(numerator, denominator)
 
-    return expr.replace(sympy.floor, floor).replace(sympy.Mod, FloorMod)
+    def ceiling(argument: Expr) -> Expr:
+        return -floor(-argument)
+
+    expr = expr.xreplace({s: _or_zero(s) for s in expr.free_symbols})
+    plain = expr.replace(sympy.ceiling, ceiling).replace(sympy.floor, floor)
+    return plain.replace(sympy.Mod, FloorMod)
+
+
+def if_positive(expr: Expr) -> Expr:
+    """The expression where no size is 0."""
+    positive = {
+        s: sympy.Symbol(s.name, integer=True, positive=True)
+        for s in expr.free_symbols
+        if s.is_nonnegative
+    }
+    return sympy.expand(expr).xreplace(positive)
+
+
+@functools.cache
+def _or_zero(symbol: sympy.Symbol) -> sympy.Symbol:
+    """A symbol that may be 0, in place of one of onnx_ir's, which are positive."""
+    if not symbol.is_positive:
+        return symbol
+    return sympy.Symbol(symbol.name, integer=True, nonnegative=True)
 
 
 @functools.lru_cache(maxsize=100_000)
@@ -174,8 +222,6 @@ def nominal(expr: Expr) -> int:
         index = int(found.name[1:]) if found.name[1:].isdigit() else 0
         values[found] = _NOMINAL[index % len(_NOMINAL)]
     value = expr.subs(values)
-    value = value.replace(FloorDiv, lambda a, b: sympy.Integer(int(a) // int(b)))
-    value = value.replace(FloorMod, lambda a, b: sympy.Integer(int(a) % int(b)))
     return int(value)
 
 
@@ -262,19 +308,45 @@ def _stays_below(
 
 def broadcast(a: Expr, b: Expr) -> Expr:
     """The size of an axis that broadcasts ``a`` with ``b``."""
-    if a == 1:
-        return b
-    if b == 1 or same(a, b):
+    return a if same(a, b) else Broadcast(a, b)
+
+
+def largest(a: Expr, b: Expr) -> Expr:
+    """The larger one, without a choice where the sizes leave none."""
+    difference = sympy.expand(a - b)
+    if difference.is_nonnegative:
         return a
-    if a.is_Integer:
+    return b if difference.is_nonpositive else sympy.Max(a, b)
+
+
+def smallest(a: Expr, b: Expr) -> Expr:
+    """The smaller one, likewise."""
+    difference = sympy.expand(a - b)
+    if difference.is_nonpositive:
         return a
-    if b.is_Integer:
-        return b
-    return sympy.Max(a, b)
+    return b if difference.is_nonnegative else sympy.Min(a, b)
+
+
+def clamp(value: Expr, low: Expr, high: Expr) -> Expr:
+    """A value kept between two others; ``high`` where they contradict each other."""
+    return smallest(largest(value, low), high)
+
+
+def minus(a: Expr, b: Expr) -> Expr:
+    """``a - b`` with a maximum or minimum outermost, so that equal sizes look equal."""
+    for choice, rest, sign in ((a, -b, 1), (b, a, -1)):
+        if isinstance(choice, sympy.Max | sympy.Min):
+            grows = isinstance(choice, sympy.Max) == (sign == 1)
+            parts = [sympy.expand(sign * part + rest) for part in choice.args]
+            return functools.reduce(largest if grows else smallest, parts)
+    return sympy.expand(a - b)
 
 
 def to_cpp(expr: Expr, name: Callable[[sympy.Symbol], str]) -> str:
-    """The expression in C++ on signed integers, every symbol spelled by ``name``."""
+    """The expression in C++ on signed integers, every symbol spelled by ``name``.
+
+    It may call functions of ``sofie/runtime/sizes.h``.
+    """
     return _print(sympy.sympify(expr), name)
 
 
@@ -293,10 +365,15 @@ def _print(expr: Expr, name: Callable[[sympy.Symbol], str]) -> str:
         return " * ".join(_factor(f, name) for f in _ordered(expr.as_ordered_factors()))
     if expr.is_Pow and expr.exp.is_Integer and expr.exp > 0:
         return " * ".join([_factor(expr.base, name)] * int(expr.exp))
-    if isinstance(expr, FloorDiv):
-        return f"{_factor(expr.args[0], name)} / {_factor(expr.args[1], name)}"
-    if isinstance(expr, FloorMod):
-        return f"{_factor(expr.args[0], name)} % {_factor(expr.args[1], name)}"
+    if isinstance(expr, FloorDiv | FloorMod):
+        a, b = expr.args
+        if truncates(a, b):
+            operation = "/" if isinstance(expr, FloorDiv) else "%"
+            return f"{_factor(a, name)} {operation} {_factor(b, name)}"
+        return f"sofie::{type(expr).__name__}({_print(a, name)}, {_print(b, name)})"
+    if isinstance(expr, Broadcast):
+        a, b = (_factor(x, name) for x in expr.args)
+        return f"({a} == 1 ? {b} : {a})"
     if isinstance(expr, NotOne):
         return f"({_print(expr.args[0], name)} == 1 ? 0 : 1)"
     if isinstance(expr, IsNegative):
@@ -311,6 +388,11 @@ def _print(expr: Expr, name: Callable[[sympy.Symbol], str]) -> str:
     raise ValueError(f"no C++ for the size expression {expr} ({type(expr).__name__})")
 
 
+def truncates(a: Expr, b: Expr) -> bool:
+    """True where C++'s own division of ``a`` by ``b`` rounds down and never divides by zero."""
+    return bool(b.is_Integer and b > 0) and a.is_nonnegative
+
+
 def _ordered(factors: Sequence[Expr]) -> list[Expr]:
     """Numbers first, then the rest in SymPy's own deterministic order."""
     return sorted(factors, key=lambda f: (not f.is_Integer,))
@@ -321,7 +403,7 @@ def _factor(expr: Expr, name: Callable[[sympy.Symbol], str]) -> str:
     atomic = (
         expr.is_Symbol or (expr.is_Integer and expr >= 0) or isinstance(expr, sympy.Max | sympy.Min)
     )
-    return text if atomic or isinstance(expr, NotOne | IsNegative) else f"({text})"
+    return text if atomic or isinstance(expr, NotOne | IsNegative | Broadcast) else f"({text})"
 
 
 def _print_sum(expr: Expr, name: Callable[[sympy.Symbol], str]) -> str:

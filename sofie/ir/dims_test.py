@@ -18,7 +18,8 @@ def test_printing() -> None:
     assert _cpp(16 * _S0 * (_S0 + _S1)) == "16 * s0 * (s0 + s1)"
     assert _cpp(_S0 - 1) == "s0 - 1"
     assert _cpp(dims.FloorDiv(_S0 + 1, sympy.Integer(2))) == "(s0 + 1) / 2"
-    assert _cpp(dims.FloorMod(_S0, _S1)) == "s0 % s1"
+    assert _cpp(dims.FloorMod(_S0, sympy.Integer(4))) == "s0 % 4"
+    assert _cpp(dims.Broadcast(_S0, _S1)) == "(s0 == 1 ? s1 : s0)"
     assert _cpp(sympy.Max(_S0, 3)) == "std::max<int64_t>(3, s0)"
     assert _cpp(_S0**2) == "s0 * s0"
 
@@ -29,16 +30,52 @@ def test_printing() -> None:
 def test_sizes_of_the_library_are_read(text: str) -> None:
     expr = dims.as_expr(onnx_ir.SymbolicDim(text))
     value = expr.subs({_S0: 7, _S1: 2})
-    value = value.replace(dims.FloorDiv, lambda a, b: sympy.Integer(int(a) // int(b)))
     expected = {"s0": 7, "s0 + s1": 9, "floor(s0/2)": 3, "Max(0, s0 - 3)": 4, "ceiling(s0/2)": 4}
     assert int(value) == expected[text]
 
 
-def test_round_trip() -> None:
-    size = dims.FloorDiv(_S0 + 1, sympy.Integer(2)) * _S1
+@pytest.mark.parametrize(
+    "size",
+    [
+        dims.FloorDiv(_S0 + 1, sympy.Integer(2)) * _S1,
+        dims.FloorMod(_S0, _S1) + 1,
+        dims.Broadcast(_S0, _S1) - dims.NotOne(_S0),
+        sympy.Max(_S0 - 3, dims.IsNegative(_S0 - _S1)),
+    ],
+)
+def test_round_trip(size: sympy.Expr) -> None:
     dim = dims.as_dim(size)
     assert not isinstance(dim, int)
     assert dims.same(dims.as_expr(dim), size)
+    assert dims.same(dims.as_expr(onnx_ir.SymbolicDim(dim.value)), size)
+
+
+def test_divisions_round_down_at_every_size() -> None:
+    # Sizes may be 0, and C++'s own division rounds towards zero.
+    assert _cpp(dims.FloorDiv(_S0 - 1, sympy.Integer(2))) == "sofie::FloorDiv(s0 - 1, 2)"
+    assert _cpp(dims.FloorMod(_S0, _S1)) == "sofie::FloorMod(s0, s1)"
+
+
+def test_sizes_may_be_zero() -> None:
+    assert dims.smallest(dims.ONE, _S0) != 1
+    assert dims.largest(_S0 - 1, dims.ZERO) != _S0 - 1
+    assert dims.clamp(_S0 + 2, _S0, _S0 + 1) == _S0 + 1
+
+
+def test_equal_differences_look_equal() -> None:
+    rest = sympy.Max(_S0 - 1, 0)
+    assert dims.minus(_S0, sympy.Min(_S0, 1)) == rest
+    assert dims.minus(sympy.Max(_S0, 1), dims.ONE) == rest
+    assert dims.minus(_S0, dims.ONE) == _S0 - 1
+
+
+def test_broadcast() -> None:
+    assert dims.broadcast(_S0, _S1) == dims.broadcast(_S1, _S0)
+    assert dims.broadcast(_S0, dims.ONE) == _S0
+    assert dims.broadcast(sympy.Integer(3), _S0) == 3
+    pairs = {(1, 5): 5, (5, 1): 5, (1, 0): 0, (0, 1): 0, (7, 7): 7}
+    for (a, b), value in pairs.items():
+        assert dims.broadcast(_S0, _S1).subs({_S0: a, _S1: b}) == value
 
 
 def test_an_unknown_size_is_an_error() -> None:
@@ -51,7 +88,7 @@ def test_folding() -> None:
     assert dims.FloorMod(sympy.Integer(-7), sympy.Integer(2)) == 1
     assert dims.NotOne(sympy.Integer(1)) == 0
     assert dims.NotOne(sympy.Integer(5)) == 1
-    assert dims.IsNegative(-_S0) == 1
+    assert dims.IsNegative(-_S0 - 1) == 1
     assert dims.IsNegative(_S0) == 0
 
 

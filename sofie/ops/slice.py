@@ -76,9 +76,9 @@ def _bounds(
     low, high = (dims.ZERO, extent) if step > 0 else (-dims.ONE, extent - 1)
     first = _clamp(start, dims.ZERO, high, extent)
     last = _clamp(stop, low, high, extent)
-    span = (last - first) if step > 0 else (first - last)
+    span = dims.minus(last, first) if step > 0 else dims.minus(first, last)
     count = dims.FloorDiv(sympy.expand(span + abs(step) - 1), sympy.Integer(abs(step)))
-    return first, _largest(count, dims.ZERO)
+    return first, dims.largest(count, dims.ZERO)
 
 
 def _clamp(index: dims.Expr, low: dims.Expr, high: dims.Expr, extent: dims.Expr) -> dims.Expr:
@@ -88,18 +88,4 @@ def _clamp(index: dims.Expr, low: dims.Expr, high: dims.Expr, extent: dims.Expr)
     if index.is_Integer and int(index) <= -_FAR:
         return low
     index = sympy.expand(index + extent * dims.IsNegative(index))
-    return _smallest(_largest(index, low), high)
-
-
-def _largest(a: dims.Expr, b: dims.Expr) -> dims.Expr:
-    difference = sympy.expand(a - b)
-    if difference.is_nonnegative:
-        return a
-    return b if difference.is_nonpositive else sympy.Max(a, b)
-
-
-def _smallest(a: dims.Expr, b: dims.Expr) -> dims.Expr:
-    difference = sympy.expand(a - b)
-    if difference.is_nonpositive:
-        return a
-    return b if difference.is_nonnegative else sympy.Min(a, b)
+    return dims.clamp(index, low, high)

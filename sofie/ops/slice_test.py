@@ -7,7 +7,7 @@ from onnx import helper
 from sofie.importer.errors import ModelError
 from sofie.testing.operators import compile_graph, graph, hold
 
-_CASES = [{"N": 7}, {"N": 8}, {"N": 12}]
+_CASES = [{"N": n} for n in (7, 8, 12, 0, 1, 2)]
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ element of a buffer that a step reads must have been written before.
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -280,14 +281,16 @@ def _evaluate(value: Any, lookup: Callable[[sympy.Symbol], Any]) -> Any:
         return math.prod(parts[1:], start=parts[0])
     if value.is_Pow:
         return parts[0] ** parts[1]
-    if isinstance(value, dims.FloorDiv):
-        return parts[0] // parts[1]
-    if isinstance(value, dims.FloorMod):
-        return parts[0] % parts[1]
+    if isinstance(value, dims.FloorDiv | dims.FloorMod):
+        a, b = np.asarray(parts[0]), np.asarray(parts[1])
+        quotient = np.where(b == 0, 0, a // np.where(b == 0, 1, b))
+        return quotient if isinstance(value, dims.FloorDiv) else a - b * quotient
+    if isinstance(value, dims.Broadcast):
+        return parts[1] if parts[0] == 1 else parts[0]
     if isinstance(value, sympy.Max):
-        return np.maximum.reduce(parts)
+        return functools.reduce(np.maximum, parts)
     if isinstance(value, sympy.Min):
-        return np.minimum.reduce(parts)
+        return functools.reduce(np.minimum, parts)
     raise AssertionError(f"no rule for {value}")
 
 
