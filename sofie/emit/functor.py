@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import sympy
 
@@ -52,19 +52,25 @@ class Functor:
 class _Parameters:
     """Collects the parameters that a body turns out to need."""
 
-    def __init__(self, pointer: Callable[[Buffer], str], host: Callable[[dims.Expr], str]) -> None:
+    def __init__(
+        self,
+        pointer: Callable[[Buffer], str],
+        host: Callable[[dims.Expr], str],
+        written: Iterable[Buffer],
+    ) -> None:
         self._pointer = pointer
         self._host = host
+        self._written = {id(buffer) for buffer in written}
         self._names = Names(("I", "acc"))
         self._list: list[Parameter] = []
         self._buffers: dict[int, str] = {}
         self._sizes: dict[tuple[dims.Expr, str], str] = {}
 
-    def buffer(self, buffer: Buffer, written: bool = False) -> str:
+    def buffer(self, buffer: Buffer) -> str:
         """The member that points to a buffer."""
         if id(buffer) not in self._buffers:
             name = self._names.new(self._pointer(buffer))
-            constant = "" if written else "const "
+            constant = "" if id(buffer) in self._written else "const "
             self._list.append(
                 Parameter(f"{constant}{buffer.dtype.cpp}*", name, self._pointer(buffer))
             )
@@ -260,7 +266,7 @@ class _Body:
     def store(self, store: Store) -> None:
         """The final assignment."""
         value = self.value(store.value)
-        target = self.parameters.buffer(store.buffer, written=True)
+        target = self.parameters.buffer(store.buffer)
         self._line(f"{target}[{self.index(store.offset)}] = {value};")
 
     def arguments(self, loops: Sequence[Loop], extra: str = "") -> str:
@@ -304,13 +310,21 @@ def pointwise(
 
     Loading and storing are apart, so that a GPU can have the loads of several points in flight.
     """
-    parameters = _Parameters(pointer, host)
+    parameters = _Parameters(pointer, host, step.writes())
     load = _Body(parameters)
-    value = load.value(step.store.value)
-    load.statements.append(f"return {value};")
+    values = [load.value(s.value) for s in step.stores]
+    parts = [f"value.e{i}" for i in range(len(values))] if step.also else ["value"]
     store = _Body(parameters)
-    target = parameters.buffer(step.store.buffer, written=True)
-    store.statements.append(f"{target}[{store.index(step.store.offset)}] = value;")
+    for part, one in zip(parts, step.stores, strict=True):
+        target = parameters.buffer(one.buffer)
+        store.statements.append(f"{target}[{store.index(one.offset)}] = {part};")
+    if step.also:
+        load.statements.append(f"return {{{', '.join(values)}}};")
+        members = " ".join(f"{s.buffer.dtype.cpp} e{i};" for i, s in enumerate(step.stores))
+        constant = f"struct Value {{ {members} }};"
+    else:
+        load.statements.append(f"return {values[0]};")
+        constant = f"using Value = {step.store.buffer.dtype.cpp};"
     names = [loop.var.name for loop in step.loops]
     everything = ", ".join(f"I {name}" for name in names)
     stored = store.arguments(step.loops)[1:-1]
@@ -326,7 +340,6 @@ def pointwise(
             (f"Store({', '.join([*names, loaded])});",),
         ),
     )
-    constant = f"using Value = {step.store.buffer.dtype.cpp};"
     return Functor(name, (constant,), parameters.all(), methods)
 
 
@@ -340,7 +353,8 @@ def reduction(
     every = (*step.kept, *step.reduced)
     stored = every if step.per_element else step.kept
     accumulator = "const typename Combine::Accumulator&"
-    return _rows(step, name, every, stored, accumulator, _Parameters(pointer, host))
+    parameters = _Parameters(pointer, host, step.writes())
+    return _rows(step, name, every, stored, accumulator, parameters)
 
 
 def dense_reduction(
@@ -352,7 +366,8 @@ def dense_reduction(
     """The functor of dense layers with a reduction: the first inputs, and what is stored."""
     loaded = (*step.kept, step.row, step.channel)
     stored = (*step.kept, step.output)
-    return _rows(step, name, loaded, stored, "float", _Parameters(pointer, host))
+    parameters = _Parameters(pointer, host, step.writes())
+    return _rows(step, name, loaded, stored, "float", parameters)
 
 
 def _rows(

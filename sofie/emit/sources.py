@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import json
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import jinja2
 import sympy
@@ -26,9 +26,11 @@ from sofie.ir.program import (
     Program,
     Reduce,
     Region,
+    Repeat,
     Requirement,
     Step,
     TopK,
+    launches,
 )
 from sofie.plan.lifetimes import Lifetime, lifetimes
 
@@ -83,6 +85,23 @@ class _StepView:
     arguments: tuple[tuple[str, str], ...] = ()
 
 
+@dataclasses.dataclass(frozen=True)
+class _RepeatView:
+    """A repetition as templates print it."""
+
+    variable: str
+    extent: str
+    steps: tuple[_StepView | _RepeatView, ...]
+
+
+def _leaves(views: Sequence[_StepView | _RepeatView]) -> list[_StepView]:
+    """The steps, those inside of repetitions included, in order."""
+    found: list[_StepView] = []
+    for view in views:
+        found += [view] if isinstance(view, _StepView) else _leaves(view.steps)
+    return found
+
+
 def render(program: Program, options: Options) -> dict[str, bytes]:
     """File contents by file name."""
     return _Renderer(program, options).files()
@@ -119,7 +138,8 @@ class _Renderer:
     def files(self) -> dict[str, bytes]:
         """All files."""
         options = self.options
-        views = [self._step(i, step) for i, step in enumerate(self.program.steps)]
+        views = self._views(self.program.steps, 0)
+        leaves = _leaves(views)
         per_shard = -(-len(views) // options.shards) if views else 0
         shards = [views[i * per_shard : (i + 1) * per_shard] for i in range(options.shards)]
         prefix = f"{options.include_prefix}/" if options.include_prefix else ""
@@ -136,7 +156,12 @@ class _Renderer:
         for number, shard in enumerate(shards):
             steps = self.program.steps[number * per_shard : (number + 1) * per_shard]
             texts[f"{name}_steps_{number}.h"] = self._render(
-                "steps_shard.h.j2", common, number=number, steps=shard, pointers=self._used(steps)
+                "steps_shard.h.j2",
+                common,
+                number=number,
+                steps=_leaves(shard),
+                sequence=shard,
+                pointers=self._used(steps),
             )
             for backend in _BACKENDS:
                 texts[f"{name}_steps_{number}_{backend[0]}.{backend[3]}"] = self._render(
@@ -151,7 +176,7 @@ class _Renderer:
             "session.cc.j2",
             common,
             **interface,
-            steps=views,
+            steps=leaves,
             buffers=[self._buffer_row(lifetime) for lifetime in self.lifetimes],
             output_shapes=[[self._host(d) for d in o.shape] for o in self.program.outputs],
             requirements=[self._requirement(r) for r in self.program.requirements],
@@ -161,7 +186,7 @@ class _Renderer:
         )
         files = {file: text.encode() for file, text in texts.items()}
         files[f"{name}_weights.bin"] = weights.blob(self.weights, graph_hash)
-        files[f"{name}_manifest.json"] = self._manifest(interface, views, graph_hash)
+        files[f"{name}_manifest.json"] = self._manifest(interface, leaves, graph_hash)
         return files
 
     def _render(self, template: str, common: Mapping[str, object], **extra: object) -> str:
@@ -176,12 +201,25 @@ class _Renderer:
     @staticmethod
     def _host(value: dims.Expr) -> str:
         """A size on the host, in terms of ``d``."""
-        text = dims.to_cpp(value, lambda s: f"d.{s.name}")
+        inside = dims.iterations(value)
+        text = dims.to_cpp(value, lambda s: s.name if s in inside else f"d.{s.name}")
         return text if value.is_Integer or value.is_Symbol else f"({text})"
 
     def _space(self, extents: list[dims.Expr]) -> str:
         values = ", ".join(self._host(e) for e in extents)
         return f"std::array<int64_t, {len(extents)}>{{{values}}}"
+
+    def _views(self, steps: Sequence[Step], number: int) -> list[_StepView | _RepeatView]:
+        """What templates print of steps, the first launch of which is number ``number``."""
+        views: list[_StepView | _RepeatView] = []
+        for step in steps:
+            if isinstance(step, Repeat):
+                inner = tuple(self._views(step.steps, number))
+                views.append(_RepeatView(step.loop.var.name, self._host(step.loop.extent), inner))
+            else:
+                views.append(self._step(number, step))
+            number += sum(1 for _ in launches([step]))
+        return views
 
     def _step(self, number: int, step: Step) -> _StepView:
         nodes = " + ".join(step.nodes)
@@ -298,7 +336,7 @@ class _Renderer:
             ("sorted", str(step.is_sorted).lower()),
         )
 
-    def _used(self, steps: tuple[Step, ...]) -> list[str]:
+    def _used(self, steps: Sequence[Step]) -> list[str]:
         """Declarations of the pointers that some steps use."""
         position = {id(life.buffer): i for i, life in enumerate(self.lifetimes)}
         offset = {id(b): o for b, o in zip(self.weights, self.weight_offsets, strict=True)}

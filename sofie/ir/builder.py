@@ -21,6 +21,7 @@ from sofie.ir.program import (
     Matrix,
     Pointwise,
     Region,
+    Repeat,
     Requirement,
     Step,
     Store,
@@ -37,14 +38,55 @@ class Builder:
       requirements: conditions on the sizes so far.
       node: label of the ONNX node that is being lowered.
       ranges: how many values each loop variable takes in the kernel that is being made.
+      level: how many repetitions the steps that are made now are inside of.
     """
 
     def __init__(self) -> None:
-        self.steps: list[Step] = []
+        self.level = 0
+        self._levels: list[list[Step]] = [[]]
+        self._repetitions = 0
         self.requirements: list[Requirement] = []
         self.node = ""
         self.ranges: dict[sympy.Symbol, dims.Expr] = {}
         self._order: dict[str, int] = {}
+
+    @property
+    def steps(self) -> list[Step]:
+        """The steps so far at the current level."""
+        return self._levels[self.level]
+
+    @contextlib.contextmanager
+    def repeat(self, extent: dims.Expr) -> Iterator[sympy.Symbol]:
+        """What is launched within it is launched once for every value of the variable it gives.
+
+        Tensors made within it hold nothing outside of it: what is needed later must be in memory
+        that was made before. Tensors from before that get memory within it get it ahead of it.
+
+        Raises:
+          ValueError: a buffer's extent depends on the variable.
+        """
+        loop = Loop(dims.iteration(self._repetitions), extent)
+        self._repetitions += 1
+        self._levels.append([])
+        self.level += 1
+        yield loop.var
+        self.level -= 1
+        steps = tuple(self._levels.pop())
+        for step in steps:
+            for buffer in (*step.reads(), *step.writes()):
+                if loop.var in buffer.elements.free_symbols:
+                    raise ValueError("a tensor has other sizes in every iteration")
+        if steps:
+            names = frozenset(name for step in steps for name in step.nodes)
+            self.steps.append(Repeat(self.nodes((), *names), loop, steps))
+
+    @contextlib.contextmanager
+    def at(self, level: int) -> Iterator[None]:
+        """Within it, steps are launched at an outer level, ahead of the repetition there."""
+        inner = self.level
+        self.level = min(level, inner)
+        yield
+        self.level = inner
 
     def enter(self, node: str) -> None:
         """Says which ONNX node is lowered from here on."""
@@ -88,6 +130,8 @@ class Builder:
           ValueError: the sizes are known now and do not fulfil it.
         """
         difference = sympy.expand(high - low)
+        if dims.iterations(difference):
+            raise ValueError("whether its sizes are legal depends on the iteration")
         if difference.is_Integer and int(difference) < 0:
             raise ValueError(message)
         if not difference.is_nonnegative:
@@ -142,6 +186,10 @@ class Builder:
 
     def materialize(self, tensor: Tensor, order: Sequence[int] | None = None) -> Strided:
         """Computes a tensor into a buffer, axes in ``order`` or as its inputs suggest."""
+        with self.at(tensor.level):
+            return self._materialize(tensor, order)
+
+    def _materialize(self, tensor: Tensor, order: Sequence[int] | None) -> Strided:
         if isinstance(tensor, Dense):
             return self._products(tensor)
         if isinstance(tensor, Reduction):
@@ -162,8 +210,9 @@ class Builder:
 
     def copy(self, tensor: Tensor, order: Sequence[int]) -> Strided:
         """A packed copy of a tensor, axes in ``order``."""
-        same = self.lazy(tensor.dtype, tensor.shape, [tensor], tensor.load)
-        return same.strided(tuple(order))
+        with self.at(tensor.level):
+            same = self.lazy(tensor.dtype, tensor.shape, [tensor], tensor.load)
+            return same.strided(tuple(order))
 
     def in_memory(self, tensor: Tensor, order: Sequence[int] | None = None) -> Strided:
         """The tensor in memory with any strides; ``order`` is wished for."""

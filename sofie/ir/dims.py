@@ -133,6 +133,16 @@ def symbol(position: int) -> sympy.Symbol:
     return _or_zero(sympy.Symbol(f"s{position}", integer=True, positive=True))
 
 
+def iteration(number: int) -> sympy.Symbol:
+    """The variable of repetition number ``number``: which of its iterations is under way."""
+    return sympy.Symbol(f"t{number}", integer=True, nonnegative=True)
+
+
+def iterations(expr: Expr) -> set[sympy.Symbol]:
+    """The variables of repetitions in an expression."""
+    return {s for s in expr.free_symbols if s.name[0] == "t"}
+
+
 def as_expr(dim: int | ir.SymbolicDim | Expr) -> Expr:
     """A size of onnx_ir (or a number) as an expression.
 
@@ -282,7 +292,7 @@ def _linear(index: Expr, ranges: Mapping[sympy.Symbol, Expr]) -> list[tuple[Expr
             parts.append((variable, factor))
             rest = sympy.expand(rest - factor * variable)
     known = {str(s) for s in rest.free_symbols}
-    if any(v in ranges for v in rest.free_symbols) or any(not n.startswith("s") for n in known):
+    if any(v in ranges for v in rest.free_symbols) or any(n[0] not in "st" for n in known):
         return None
     if any(v in ranges for _, factor in parts for v in factor.free_symbols):
         return None

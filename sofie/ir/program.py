@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import sympy
@@ -112,18 +112,34 @@ def _loads(value: expr.Expr) -> Iterator[Buffer]:
 
 @dataclasses.dataclass(eq=False)
 class Pointwise(Step):
-    """``store`` for every point of ``loops``, outermost loop first."""
+    """``store`` for every point of ``loops``, outermost loop first.
+
+    A point may load an element that it stores, and no element that another point stores.
+
+    Attributes:
+      loops: the iteration space.
+      store: what a point stores.
+      also: what else it stores; all values are computed before anything is stored.
+    """
 
     loops: tuple[Loop, ...]
     store: Store
+    also: tuple[Store, ...] = ()
+
+    @property
+    def stores(self) -> tuple[Store, ...]:
+        """Everything that a point stores."""
+        return (self.store, *self.also)
 
     def reads(self) -> Iterator[Buffer]:
         """Every buffer loaded."""
-        return _loads(self.store.value)
+        for store in self.stores:
+            yield from _loads(store.value)
 
     def writes(self) -> Iterator[Buffer]:
-        """The buffer stored."""
-        yield self.store.buffer
+        """The buffers stored."""
+        for store in self.stores:
+            yield store.buffer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -292,6 +308,37 @@ class TopK(Step):
         for buffer in (self.values, self.indices):
             if buffer is not None:
                 yield buffer
+
+
+@dataclasses.dataclass(eq=False)
+class Repeat(Step):
+    """``steps``, once for every value of ``loop.var`` from 0 on, one after the other.
+
+    The variable is a number on the host: sizes and offsets of the steps may contain it, extents of
+    buffers may not.
+    """
+
+    loop: Loop
+    steps: tuple[Step, ...]
+
+    def reads(self) -> Iterator[Buffer]:
+        """What any of the steps reads."""
+        for step in self.steps:
+            yield from step.reads()
+
+    def writes(self) -> Iterator[Buffer]:
+        """What any of the steps writes."""
+        for step in self.steps:
+            yield from step.writes()
+
+
+def launches(steps: Iterable[Step]) -> Iterator[Step]:
+    """The steps that launch something, in order; their positions are what they are numbered by."""
+    for step in steps:
+        if isinstance(step, Repeat):
+            yield from launches(step.steps)
+        else:
+            yield step
 
 
 @dataclasses.dataclass(frozen=True)

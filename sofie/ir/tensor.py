@@ -34,6 +34,7 @@ class Tensor(abc.ABC):
       dtype: element type.
       shape: logical extents.
       node: the ONNX node whose lowering made it.
+      level: how many repetitions it was made inside of.
     """
 
     def __init__(self, builder: Builder, dtype: DType, shape: Sequence[dims.Expr]) -> None:
@@ -41,6 +42,7 @@ class Tensor(abc.ABC):
         self.dtype = dtype
         self.shape: dims.Shape = tuple(shape)
         self.node = builder.node
+        self.level = builder.level
 
     @property
     def rank(self) -> int:

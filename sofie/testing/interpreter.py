@@ -28,9 +28,13 @@ from sofie.ir.program import (
     Pointwise,
     Program,
     Reduce,
+    Repeat,
+    Step,
     Store,
     TopK,
+    launches,
 )
+from sofie.plan.lifetimes import Lifetime, lifetimes
 
 Array = np.ndarray[Any, Any]
 
@@ -52,7 +56,8 @@ def run(program: Program, inputs: Mapping[str, Array]) -> list[Array]:
                 assert sizes.setdefault(extent.name, actual) == actual
             else:
                 assert int(extent) == actual
-    machine = _Machine(sizes)
+    temporaries = [x for x in lifetimes(program) if x.buffer.kind is BufferKind.TEMPORARY]
+    machine = _Machine(sizes, temporaries)
     for requirement in program.requirements:
         low, high = machine.size(requirement.low), machine.size(requirement.high)
         if low > high:
@@ -60,8 +65,7 @@ def run(program: Program, inputs: Mapping[str, Array]) -> list[Array]:
     for buffer in program.inputs:
         machine.memory[id(buffer)] = np.ascontiguousarray(inputs[buffer.name]).reshape(-1).copy()
         machine.written[id(buffer)] = np.ones(inputs[buffer.name].size, bool)
-    for step in program.steps:
-        machine.step(step)
+    machine.run(program.steps, 0)
     return [
         machine.read_all(o.buffer).reshape([machine.size(d) for d in o.shape])
         for o in program.outputs
@@ -69,8 +73,9 @@ def run(program: Program, inputs: Mapping[str, Array]) -> list[Array]:
 
 
 class _Machine:
-    def __init__(self, sizes: Mapping[str, int]) -> None:
+    def __init__(self, sizes: dict[str, int], temporaries: Sequence[Lifetime]) -> None:
         self.sizes = sizes
+        self.temporaries = temporaries
         self.memory: dict[int, Array] = {}
         self.written: dict[int, Array] = {}
 
@@ -95,11 +100,35 @@ class _Machine:
         assert self.written[id(buffer)].all(), f"{buffer.name}: elements never written"
         return memory
 
-    def step(self, step: object) -> None:
+    def run(self, steps: Sequence[Step], begin: int, around: tuple[int, int] | None = None) -> None:
+        """Runs steps, the first one of which is launch number ``begin``.
+
+        A buffer is forgotten when its lifetime ends: who reads it later reads what nobody wrote.
+
+        Args:
+          steps: what to run.
+          begin: see above.
+          around: first and last launch of the repetition that the steps are inside of.
+        """
+        for step in steps:
+            end = begin + sum(1 for _ in launches([step])) - 1
+            if isinstance(step, Repeat):
+                for value in range(self.size(step.loop.extent)):
+                    self.sizes[step.loop.var.name] = value
+                    self.run(step.steps, begin, (begin, end))
+            else:
+                self.step(step)
+            for life in self.temporaries:
+                lasts = around is not None and life.first <= around[0] and life.last >= around[1]
+                if begin <= life.last <= end and not lasts:
+                    self.memory.pop(id(life.buffer), None)
+                    self.written.pop(id(life.buffer), None)
+            begin = end + 1
+
+    def step(self, step: Step) -> None:
         with np.errstate(all="ignore"):
             if isinstance(step, Pointwise):
-                point = _Point(self, self._grid(step.loops))
-                point.store(step.store)
+                _Point(self, self._grid(step.loops)).store(*step.stores)
             elif isinstance(step, Reduce):
                 self._reduce(step)
             elif isinstance(step, Gemm):
@@ -250,15 +279,16 @@ class _Point:
         result = _call(node.template, [self.value(a) for a in node.args])
         return np.broadcast_to(np.asarray(result, np.dtype(node.dtype.name)), (self.points,))
 
-    def store(self, store: Store) -> None:
-        value = self.value(store.value)
-        memory = self.machine.buffer(store.buffer)
-        offset = self.index(store.offset)
-        assert np.unique(offset).size == offset.size, "two points store the same element"
-        if offset.size:
-            assert offset.min() >= 0 and offset.max() < memory.size, "store out of bounds"
-        memory[offset] = value
-        self.machine.written[id(store.buffer)][offset] = True
+    def store(self, *stores: Store) -> None:
+        values = [self.value(store.value) for store in stores]
+        for store, value in zip(stores, values, strict=True):
+            memory = self.machine.buffer(store.buffer)
+            offset = self.index(store.offset)
+            assert np.unique(offset).size == offset.size, "two points store the same element"
+            if offset.size:
+                assert offset.min() >= 0 and offset.max() < memory.size, "store out of bounds"
+            memory[offset] = value
+            self.machine.written[id(store.buffer)][offset] = True
 
 
 def _evaluate(value: Any, lookup: Callable[[sympy.Symbol], Any]) -> Any:
