@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import pathlib
 
-from sofie.emit import sources
+from sofie.emit import host, sources
 from sofie.emit.names import is_identifier
 from sofie.importer.check import check
 from sofie.importer.errors import ModelError
@@ -24,6 +24,7 @@ class Request:
     include_prefix: str = ""
     shards: int = 2
     embedded_weights: bool = True
+    compiler_macros: str = ""
 
 
 def compile_model(request: Request) -> dict[str, bytes]:
@@ -44,5 +45,6 @@ def compile_model(request: Request) -> dict[str, bytes]:
         include_prefix=request.include_prefix,
         shards=request.shards,
         embedded_weights=request.embedded_weights,
+        host=host.versions(request.compiler_macros),
     )
     return sources.render(program, options)

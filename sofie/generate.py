@@ -25,6 +25,12 @@ _INCLUDE_PREFIX = flags.DEFINE_string(
 _OUTPUT_DIR = flags.DEFINE_string("output_dir", None, "Folder to write to.", required=True)
 _SHARDS = flags.DEFINE_integer("shards", 2, "Sources to spread the kernels over.", 1, 256)
 _PRECISION = flags.DEFINE_enum("precision", "fp32", ["fp32"], "Arithmetic of matrix products.")
+_COMPILER_MACROS = flags.DEFINE_string(
+    "compiler_macros",
+    None,
+    "What `echo '#include <cstddef>' | $CXX -E -dM -x c++ -` prints: names the compiler and the C "
+    "library in the manifest.",
+)
 _WEIGHTS = flags.DEFINE_enum("weights", "embedded", ["embedded", "file"], "Where weights are.")
 
 
@@ -32,6 +38,7 @@ def main(argv: Sequence[str]) -> None:
     """Writes the files that the flags ask for."""
     if len(argv) > 1:
         raise app.UsageError(f"unexpected argument {argv[1]!r}")
+    macros = _COMPILER_MACROS.value
     request = Request(
         model=pathlib.Path(_MODEL.value),
         name=_NAME.value,
@@ -39,6 +46,7 @@ def main(argv: Sequence[str]) -> None:
         include_prefix=_INCLUDE_PREFIX.value,
         shards=_SHARDS.value,
         embedded_weights=_WEIGHTS.value == "embedded",
+        compiler_macros=pathlib.Path(macros).read_text() if macros else "",
     )
     try:
         files = compile_model(request)

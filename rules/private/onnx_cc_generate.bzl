@@ -59,10 +59,11 @@ def _onnx_cc_generate_impl(ctx):
     arguments.add(ctx.attr.shards, format = "--shards=%s")
     arguments.add(ctx.attr.precision, format = "--precision=%s")
     arguments.add(ctx.attr.weights, format = "--weights=%s")
+    arguments.add(ctx.file._compiler_macros, format = "--compiler_macros=%s")
     ctx.actions.run(
         executable = ctx.executable._generator,
         arguments = [arguments],
-        inputs = [ctx.file.model] + ctx.files.model_data,
+        inputs = [ctx.file.model, ctx.file._compiler_macros] + ctx.files.model_data,
         outputs = sources + [weights, manifest],
         use_default_shell_env = True,  # The Python launcher looks for the interpreter on PATH.
         mnemonic = "OnnxGenerate",
@@ -118,6 +119,10 @@ onnx_cc_generate = rule(
             default = 2,
         ),
         "weights": attr.string(default = "embedded", values = WEIGHTS_MODES),
+        "_compiler_macros": attr.label(
+            default = "//rules/private:compiler_macros",
+            allow_single_file = True,
+        ),
         "_generator": attr.label(
             default = "//sofie:generate",
             executable = True,

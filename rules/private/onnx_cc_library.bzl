@@ -22,7 +22,10 @@ def _onnx_cc_model_impl(ctx):
     library = ctx.attr.library
     return [
         DefaultInfo(
-            files = library[DefaultInfo].files,
+            files = depset(transitive = [
+                target[DefaultInfo].files
+                for target in [library] + ctx.attr.parts
+            ]),
             runfiles = library[DefaultInfo].default_runfiles,
         ),
         library[CcInfo],
@@ -39,6 +42,10 @@ _onnx_cc_model = rule(
     attrs = {
         "generated": attr.label(mandatory = True, providers = [OnnxModelInfo]),
         "library": attr.label(mandatory = True, providers = [CcInfo]),
+        "parts": attr.label_list(
+            doc = "What else is built with the target: the library's dependencies of this model.",
+            providers = [CcInfo],
+        ),
     },
     doc = "The library of a model, together with what the generator made.",
     provides = [CcInfo, OnnxModelInfo],
@@ -141,12 +148,11 @@ def onnx_cc_library(
             **part
         )
 
+    backend_parts = []
     backend_deps = []
     for backend in BACKENDS:
-        backend_deps += if_backend(
-            backend,
-            ["{}_{}".format(name, backend), _runtime("/backend:" + backend)],
-        )
+        backend_parts += if_backend(backend, ["{}_{}".format(name, backend)])
+        backend_deps += if_backend(backend, [_runtime("/backend:" + backend)])
     cc_library(
         name = name + "_library",
         srcs = files("session_source") + step_headers,
@@ -157,13 +163,14 @@ def onnx_cc_library(
         deps = [
             _runtime(":session"),
             _runtime(":alpaka_session"),
-        ] + backend_deps + weights_object,
+        ] + backend_parts + backend_deps + weights_object,
         **part
     )
     _onnx_cc_model(
         name = name,
         generated = generated,
         library = name + "_library",
+        parts = backend_parts + weights_object,
         tags = tags,
         visibility = visibility,
         **kwargs

@@ -51,6 +51,7 @@ class Options:
       include_prefix: folder of the files as includes spell it; may be empty.
       shards: number of sources that the steps are spread over.
       embedded_weights: False where a session reads the weights from a file.
+      host: names and versions of what the machine adds to the build; see ``host.versions``.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Options:
     include_prefix: str
     shards: int
     embedded_weights: bool = True
+    host: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -378,13 +380,14 @@ class _Renderer:
         }
 
     def _field(self, names: Names, buffer: Buffer, shape: dims.Shape) -> _Field:
-        symbols = self.program.symbols
-        extents = ", ".join(
-            comment(dims.to_cpp(d, lambda s: symbols[int(s.name[1:])])) for d in shape
-        )
         dtype = buffer.dtype
         name = names.new(buffer.name)
-        return _Field(buffer.name, name, dtype.cpp, dtype.enum, f"[{extents}]")
+        return _Field(buffer.name, name, dtype.cpp, dtype.enum, self._shape_text(shape))
+
+    def _shape_text(self, shape: dims.Shape) -> str:
+        symbols = self.program.symbols
+        extents = (comment(dims.to_cpp(d, lambda s: symbols[int(s.name[1:])])) for d in shape)
+        return f"[{', '.join(extents)}]"
 
     @staticmethod
     def _dim_rows(shape: dims.Shape) -> list[str]:
@@ -450,6 +453,7 @@ class _Renderer:
 
         content = {
             "generator": f"sofie {sofie.VERSION}",
+            "host": dict(self.options.host),
             "name": self.options.name,
             "namespace": self.options.namespace,
             "symbols": list(self.program.symbols),
@@ -467,6 +471,17 @@ class _Renderer:
                 for w, o in zip(self.weights, self.weight_offsets, strict=True)
             ],
             "steps": [{"nodes": v.nodes, "kernel": v.kernel} for v in views],
+            "arena": [
+                {
+                    "name": lifetime.buffer.name,
+                    "dtype": lifetime.buffer.dtype.name,
+                    "shape": self._shape_text(lifetime.buffer.shape),
+                    "first_step": lifetime.first,
+                    "last_step": lifetime.last,
+                }
+                for lifetime in self.lifetimes
+                if lifetime.buffer.kind is BufferKind.TEMPORARY
+            ],
             "synchronizing_steps": [],
         }
         return (json.dumps(content, indent=1, ensure_ascii=True) + "\n").encode()

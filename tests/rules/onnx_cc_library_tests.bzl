@@ -34,8 +34,14 @@ def _generate_test_impl(ctx):
             "--precision=fp32",
             "--weights=embedded",
         ],
-        [argument for argument in action.argv[1:] if not argument.startswith("--output_dir=")],
+        [
+            argument
+            for argument in action.argv[1:]
+            if not argument.startswith("--output_dir=") and
+               not argument.startswith("--compiler_macros=")
+        ],
     )
+    asserts.true(env, "compiler_macros.h" in [file.basename for file in action.inputs.to_list()])
     [directory] = [
         argument.removeprefix("--output_dir=")
         for argument in action.argv
@@ -109,6 +115,16 @@ def _linked_test_impl(ctx):
     target = analysistest.target_under_test(env)
     asserts.equals(env, ctx.attr.expected, _linked(target))
     runfiles = target[DefaultInfo].default_runfiles.files.to_list()
+    for part in ctx.attr.expected:
+        asserts.true(
+            env,
+            [
+                file
+                for file in target[DefaultInfo].files.to_list()
+                if part in [file.basename.removeprefix("lib").removesuffix(".a"), file.dirname.rpartition("/")[2]]
+            ],
+            "{} is built with the target".format(part),
+        )
     blobs = [file.short_path for file in runfiles if file.basename.endswith("_weights.bin")]
     asserts.equals(env, ctx.attr.blobs, blobs)
     return analysistest.end(env)
