@@ -371,6 +371,7 @@ _FUNCTIONS: dict[str, Any] = {
     "Divide": _divide,
     "Erf": _erf,
     "Exp": np.exp,
+    "FloorMod": np.mod,
     "Log": np.log,
     "Maximum": np.maximum,
     "Minimum": np.minimum,

@@ -1,4 +1,4 @@
-"""Holds an operator's lowering against ONNX's reference evaluator."""
+"""Holds an operator's lowering against ONNX's reference evaluator, or ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime  # type: ignore[import-untyped]
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
@@ -90,6 +91,7 @@ def hold(
     cases: Sequence[Mapping[str, int]],
     feeds: Mapping[str, Array] | None = None,
     tolerance: float = 1e-5,
+    against_runtime: bool = False,
 ) -> Program:
     """Compiles once and compares at several sizes; returns the program.
 
@@ -98,9 +100,16 @@ def hold(
       cases: values of the symbolic dimensions, one run each.
       feeds: inputs that must not be random, by name.
       tolerance: relative and absolute, for floating-point outputs; others must be equal.
+      against_runtime: compare with ONNX Runtime, where the reference is wrong or refuses.
     """
     program = compile_graph(proto)
-    evaluator = ReferenceEvaluator(proto)
+    evaluator: Any
+    if against_runtime:
+        evaluator = onnxruntime.InferenceSession(
+            proto.SerializeToString(), providers=["CPUExecutionProvider"]
+        )
+    else:
+        evaluator = ReferenceEvaluator(proto)
     rng = np.random.default_rng(20240229)
     assert cases, "a test without a case holds nothing"
     for case in cases:
