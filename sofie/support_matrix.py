@@ -26,6 +26,7 @@ _OUTPUT = flags.DEFINE_string("output", None, "File to write; docs/support_matri
 _GROUPS = {
     "floats": dtype.FLOATS,
     "signed": dtype.SIGNED,
+    "integers": dtype.INTEGERS,
     "numbers": dtype.NUMBERS,
     "all": dtype.ALL,
 }

@@ -236,10 +236,12 @@ class Builder:
         source: Tensor,
         finish: Callable[[expr.Expr, Index], expr.Expr],
         dtype: DType,
+        prepare: Callable[[expr.Expr], expr.Expr] = lambda element: element,
     ) -> Strided:
         """Reduces every row over ``axes``, then stores ``finish(element, index)`` for each element.
 
         ``finish`` finds the row's accumulator in ``expr.Accumulator`` nodes that it makes itself.
+        What is combined is ``prepare(element)``.
         """
         variables = self.loop_variables(len(shape))
         with self.iterating(variables, shape):
@@ -249,10 +251,12 @@ class Builder:
         buffer = self._buffer(result, order)
         kept = [a for a in order if a not in axes]
         reduced = [a for a in order if a in axes]
-        store = Store(buffer, _offset(buffer, variables), finish(load, tuple(variables)))
+        with self.iterating(variables, shape):
+            value = self.settled(finish(load, tuple(variables)))
+        store = Store(buffer, _offset(buffer, variables), value)
         nest = loops.Nest(variables, tuple(shape), kept)
         rows = loops.Nest(variables, tuple(shape), reduced)
-        step = loops.reduction(nest, rows, combine, load, store, per_element=True)
+        step = loops.reduction(nest, rows, combine, prepare(load), store, per_element=True)
         step.nodes = self.nodes([source], self.node)
         self.steps.append(step)
         return Strided.whole(self, buffer)

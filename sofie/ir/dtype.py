@@ -45,6 +45,7 @@ FLOATS = frozenset({FLOAT32, FLOAT64})
 SIGNED = frozenset({FLOAT32, FLOAT64, INT8, INT16, INT32, INT64})
 UNSIGNED = frozenset({UINT8, UINT16, UINT32, UINT64})
 NUMBERS = SIGNED | UNSIGNED
+INTEGERS = NUMBERS - FLOATS
 ALL = NUMBERS | {BOOL}
 
 _FROM_ONNX = {
@@ -60,6 +61,11 @@ _FROM_ONNX = {
     ir.DataType.UINT64: UINT64,
     ir.DataType.BOOL: BOOL,
 }
+
+
+def wide(dtype: DType) -> DType:
+    """The type to compute in where several results in a row are not to be rounded to ``dtype``."""
+    return FLOAT32 if dtype.cpp == "float" else dtype
 
 
 def from_onnx(data_type: ir.DataType | None) -> DType | None:

@@ -12,8 +12,8 @@ import onnx_shape_inference as inference
 
 from sofie.ir import dims
 from sofie.ir.builder import Builder
-from sofie.ir.dtype import BOOL, DType
-from sofie.ir.expr import Call, Expr
+from sofie.ir.dtype import BOOL, FLOAT32, DType
+from sofie.ir.expr import Call, Expr, Literal
 from sofie.ir.node import Node
 from sofie.ir.tensor import Broadcast, Index, Tensor
 from sofie.ops.registry import operator
@@ -75,24 +75,69 @@ def apply(node: Node, b: Builder, inputs: Sequence[Tensor], dtype: DType, templa
     return b.lazy(dtype, shape, inputs, element)
 
 
+def call(b: Builder, dtype: DType, template: str, x: Tensor, *others: Expr) -> Tensor:
+    """``template`` for every element ``{0}`` of one tensor; the others are the same for all."""
+
+    def element(index: Index) -> Expr:
+        return Call(dtype, template, (x.load(index), *others))
+
+    return b.lazy(dtype, x.shape, [x], element)
+
+
 def given(inputs: Sequence[Tensor | None]) -> list[Tensor]:
     """The inputs that are present."""
     return [t for t in inputs if t is not None]
 
 
-def unary(name: str, template: str, *, since: int, dtypes: Iterable[DType]) -> None:
-    """Registers an operator of one input; ``{0}`` in ``template`` is its element."""
+def unary(
+    name: str,
+    template: str,
+    *,
+    since: int,
+    dtypes: Iterable[DType],
+    until: int | None = None,
+    domain: str = "",
+    attributes: Sequence[tuple[str, float]] = (),
+) -> None:
+    """Registers an operator of one input.
+
+    Args:
+      name: ONNX's.
+      template: C++ in which ``{0}`` is the element and ``{1}``, ... are the attributes.
+      since: first opset.
+      dtypes: element types.
+      until: last opset.
+      domain: of the operator.
+      attributes: names of number attributes, with their defaults.
+    """
+
+    @operator(name, since=since, until=until, domain=domain, dtypes=dtypes)
+    def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor]:
+        (x,) = given(inputs)
+        numbers = [scalar(x.dtype, node.attr_float(key, value)) for key, value in attributes]
+        return [call(b, x.dtype, template, x, *numbers)]
+
+
+def scalar(dtype: DType, value: float) -> Literal:
+    """A number attribute that meets elements of a type: of that type, or float32 for integers."""
+    return Literal(dtype if dtype.is_float else FLOAT32, value)
+
+
+def predicate(name: str, template: str, *, since: int, dtypes: Iterable[DType]) -> None:
+    """Registers an operator of one input whose result is bool."""
 
     @operator(name, since=since, dtypes=dtypes)
     def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor]:
-        return [apply(node, b, given(inputs), node.out_dtype(), template)]
+        return [apply(node, b, given(inputs), BOOL, template)]
 
 
-def binary(name: str, template: str, *, since: int, dtypes: Iterable[DType]) -> None:
+def binary(
+    name: str, template: str, *, since: int, dtypes: Iterable[DType], until: int | None = None
+) -> None:
     """Registers an operator of two inputs of one type, ``{0}`` and ``{1}``."""
     infer_broadcast(name)
 
-    @operator(name, since=since, dtypes=dtypes)
+    @operator(name, since=since, until=until, dtypes=dtypes)
     def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor]:
         return [apply(node, b, given(inputs), node.out_dtype(), template)]
 

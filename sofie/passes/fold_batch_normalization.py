@@ -34,7 +34,10 @@ def _fold(model: Model, normalization: ir.Node) -> None:
     bias = _constant(conv, 2)
     if weights is None or (len(conv.inputs) > 2 and conv.inputs[2] is not None and bias is None):
         return
-    scale, shift = scale_and_shift(Node(normalization, version_of(model.ir_model, "")))
+    constants = scale_and_shift(Node(normalization, version_of(model.ir_model, "")))
+    if constants is None:
+        return
+    scale, shift = constants
     channels = (-1,) + (1,) * (weights.ndim - 1)
     folded = weights.astype(np.float64) * scale.reshape(channels)
     moved = shift if bias is None else bias.astype(np.float64) * scale + shift

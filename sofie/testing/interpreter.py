@@ -35,6 +35,7 @@ from sofie.ir.program import (
     launches,
 )
 from sofie.plan.lifetimes import Lifetime, lifetimes
+from sofie.testing.math_functions import FUNCTIONS
 
 Array = np.ndarray[Any, Any]
 
@@ -339,6 +340,17 @@ def _combine(combine: Combine, values: Array) -> dict[str, Array]:
         largest = wide.max(axis=1, initial=-np.inf)
         total = np.exp(wide - largest[:, None]).sum(axis=1)
         return {"max": largest.astype(values.dtype), "sum": total.astype(values.dtype)}
+    if combine.cpp == "MeanVariance":
+        count = np.full(len(values), values.shape[1])
+        mean, variance = wide.mean(axis=1), wide.var(axis=1)
+        parts = {"count": count, "mean": mean, "variance()": variance}
+        return {name: part.astype(values.dtype) for name, part in parts.items()}
+    if combine.cpp in ("ArgMax", "ArgMin"):
+        largest = combine.cpp == "ArgMax"
+        numbers, places = values["f0"], values["f1"]
+        best = numbers.max(axis=1) if largest else numbers.min(axis=1)
+        place = np.where(numbers == best[:, None], places, np.iinfo(np.int64).max)
+        return {"value": best, "index": place.min(axis=1)}
     raise AssertionError(f"no rule for the combine {combine.cpp}")
 
 
@@ -350,38 +362,6 @@ def _highest(dtype: np.dtype[Any]) -> Any:
     return np.inf if dtype.kind == "f" else np.iinfo(dtype).max
 
 
-def _erf(x: Array) -> Array:
-    return np.vectorize(math.erf, otypes=[x.dtype])(x) if x.size else x
-
-
-def _divide(a: Array, b: Array) -> Array:
-    if a.dtype.kind == "f":
-        return a / b
-    quotient = np.abs(a) // np.abs(b)
-    return np.where((a < 0) != (b < 0), -quotient, quotient)
-
-
-def _wrap(index: Array, extent: Array) -> Array:
-    return np.clip(np.where(index < 0, index + extent, index), 0, np.maximum(extent - 1, 0))
-
-
-# sofie::kernels in NumPy.
-_FUNCTIONS: dict[str, Any] = {
-    "Abs": np.abs,
-    "Divide": _divide,
-    "Erf": _erf,
-    "Exp": np.exp,
-    "FloorMod": np.mod,
-    "Log": np.log,
-    "Maximum": np.maximum,
-    "Minimum": np.minimum,
-    "Pow": np.power,
-    "Relu": lambda x: np.maximum(x, 0),
-    "Sigmoid": lambda x: 1 / (1 + np.exp(-x)),
-    "Sqrt": np.sqrt,
-    "Tanh": np.tanh,
-    "WrapIndex": _wrap,
-}
 _CPP_TYPES = {"float": "float32", "double": "float64", "bool": "bool_"}
 
 
@@ -398,7 +378,7 @@ def _call(template: str, arguments: list[Array]) -> Any:
     text = (
         text.replace("&&", "&").replace("||", "|").replace("!", "~") if "!=" not in text else text
     )
-    scope: dict[str, Any] = {**_FUNCTIONS, **names, "inf": np.inf}
+    scope: dict[str, Any] = {**FUNCTIONS, **names, "inf": np.inf}
     for cpp in (
         "float",
         "double",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pathlib
 import tempfile
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
 
 import numpy as np
 import onnx
@@ -30,18 +30,20 @@ OPSET = 21
 def graph(
     nodes: Sequence[onnx.NodeProto],
     inputs: Mapping[str, tuple[str, Dims]],
-    outputs: Mapping[str, str],
+    outputs: Mapping[str, str | tuple[str, Dims]],
     initializers: Mapping[str, Array] | None = None,
     opset: int = OPSET,
+    domains: Mapping[str, int] | None = None,
 ) -> onnx.ModelProto:
     """A model.
 
     Args:
       nodes: in order.
       inputs: NumPy type and extents by name.
-      outputs: NumPy type by name.
+      outputs: NumPy type by name, with extents where ONNX can't infer them.
       initializers: constants by name.
       opset: version of ONNX's own operators.
+      domains: versions of other domains.
     """
 
     def type_of(name: str) -> int:
@@ -51,10 +53,17 @@ def graph(
         list(nodes),
         "test",
         [helper.make_tensor_value_info(n, type_of(t), list(d)) for n, (t, d) in inputs.items()],
-        [helper.make_tensor_value_info(n, type_of(t), None) for n, t in outputs.items()],
+        [
+            helper.make_tensor_value_info(n, type_of(t), None)
+            if isinstance(t, str)
+            else helper.make_tensor_value_info(n, type_of(t[0]), list(t[1]))
+            for n, t in outputs.items()
+        ],
         [onnx.numpy_helper.from_array(a, n) for n, a in (initializers or {}).items()],
     )
-    model = helper.make_model(proto, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
+    versions = {"": opset, **(domains or {})}
+    imports = [helper.make_opsetid(domain, version) for domain, version in versions.items()]
+    model = helper.make_model(proto, opset_imports=imports, ir_version=10)
     # The checker wants a shape on every output.
     return onnx.shape_inference.infer_shapes(model)
 
@@ -92,6 +101,8 @@ def hold(
     feeds: Mapping[str, Array] | None = None,
     tolerance: float = 1e-5,
     against_runtime: bool = False,
+    values: Callable[[Array], Array] | None = None,
+    reference: Callable[[Mapping[str, Array]], Sequence[Array]] | None = None,
 ) -> Program:
     """Compiles once and compares at several sizes; returns the program.
 
@@ -101,14 +112,16 @@ def hold(
       feeds: inputs that must not be random, by name.
       tolerance: relative and absolute, for floating-point outputs; others must be equal.
       against_runtime: compare with ONNX Runtime, where the reference is wrong or refuses.
+      values: what random numbers become before they are an input.
+      reference: the outputs for some inputs, where neither of them is to be asked.
     """
     program = compile_graph(proto)
-    evaluator: Any
+    evaluator: Any = None
     if against_runtime:
         evaluator = onnxruntime.InferenceSession(
             proto.SerializeToString(), providers=["CPUExecutionProvider"]
         )
-    else:
+    elif reference is None:
         evaluator = ReferenceEvaluator(proto)
     rng = np.random.default_rng(20240229)
     assert cases, "a test without a case holds nothing"
@@ -118,10 +131,15 @@ def hold(
             tensor = value.type.tensor_type
             shape = [case[d.dim_param] if d.dim_param else d.dim_value for d in tensor.shape.dim]
             dtype = helper.tensor_dtype_to_np_dtype(tensor.elem_type)
-            inputs[value.name] = random(rng, dtype.name, shape)
+            drawn = random(rng, dtype.name, shape)
+            inputs[value.name] = drawn if values is None else values(drawn).astype(drawn.dtype)
         inputs.update(feeds or {})
         with np.errstate(all="ignore"):
-            expected = evaluator.run(None, inputs)
+            if reference is not None:
+                expected = list(reference(inputs))
+            else:
+                assert evaluator is not None
+                expected = cast(list[Array], evaluator.run(None, inputs))
         actual = interpreter.run(program, inputs)
         for want, have in zip(expected, actual, strict=True):
             want = np.asarray(want)
@@ -138,7 +156,13 @@ _SIZES = ({"N": 5, "M": 3}, {"N": 1, "M": 7}, {"N": 0, "M": 2}, {"N": 9, "M": 1}
 
 
 def hold_elementwise(
-    op_type: str, dtypes: Sequence[str], result: str | None = None, arity: int = 1
+    op_type: str,
+    dtypes: Sequence[str],
+    result: str | None = None,
+    arity: int = 1,
+    attributes: Mapping[str, Any] | None = None,
+    opset: int = OPSET,
+    values: Callable[[Array], Array] | None = None,
 ) -> None:
     """An element-wise operator on every type, alone, broadcast both ways, and at several sizes.
 
@@ -147,6 +171,9 @@ def hold_elementwise(
       dtypes: NumPy types of the inputs.
       result: type of the output if it is another one.
       arity: number of inputs.
+      attributes: of the node.
+      opset: version of ONNX's own operators.
+      values: what random numbers become before they are an input.
     """
     shapes: list[Dims] = [["N", "M"], ["M"], ["N", 1], []]
     layouts = [[shape] * arity for shape in shapes]
@@ -159,8 +186,9 @@ def hold_elementwise(
         for layout in layouts:
             names = [f"x{i}" for i in range(arity)]
             model = graph(
-                [helper.make_node(op_type, names, ["y"])],
+                [helper.make_node(op_type, names, ["y"], **(attributes or {}))],
                 {n: (dtype, shape) for n, shape in zip(names, layout, strict=True)},
                 {"y": result or dtype},
+                opset=opset,
             )
-            hold(model, _SIZES)
+            hold(model, _SIZES, values=values)

@@ -101,6 +101,11 @@ struct ValueIndex {
 };
 
 template <class T>
+SOFIE_MATH_FN ValueIndex<T> ValueAt(T value, int64_t index) {
+  return {value, index};
+}
+
+template <class T>
 struct ArgMax {
   using Accumulator = ValueIndex<T>;
   SOFIE_MATH_FN static Accumulator Identity() {

@@ -35,6 +35,12 @@ SOFIE_MATH_FN bool IsInf(T x) {
   }
 }
 
+// Infinities of the wanted signs.
+template <class T>
+SOFIE_MATH_FN bool IsInf(T x, bool negative, bool positive) {
+  return IsInf(x) && (x < T{0} ? negative : positive);
+}
+
 // The larger or smaller one; NaN if either is NaN.
 template <class T>
 SOFIE_MATH_FN T Maximum(T a, T b) {
@@ -45,11 +51,18 @@ SOFIE_MATH_FN T Minimum(T a, T b) {
   return b < a ? b : (IsNaN(b) ? b : a);
 }
 
-// x limited to [low, high]; NaN stays NaN.
+// x limited on one side or on both, the upper limit last; NaN stays NaN.
+template <class T>
+SOFIE_MATH_FN T AtLeast(T x, T low) {
+  return x < low ? low : x;
+}
+template <class T>
+SOFIE_MATH_FN T AtMost(T x, T high) {
+  return high < x ? high : x;
+}
 template <class T>
 SOFIE_MATH_FN T Clip(T x, T low, T high) {
-  const T raised = x < low ? low : x;
-  return high < raised ? high : raised;
+  return AtMost(AtLeast(x, low), high);
 }
 
 template <class T>
@@ -92,6 +105,10 @@ SOFIE_LIBM_FN T Log1p(T x) {
 template <class T>
 SOFIE_LIBM_FN T Sqrt(T x) {
   return std::sqrt(x);
+}
+template <class T>
+SOFIE_LIBM_FN T InverseSqrt(T x) {
+  return T{1} / std::sqrt(x);
 }
 template <class T>
 SOFIE_LIBM_FN T Reciprocal(T x) {
@@ -142,6 +159,18 @@ SOFIE_LIBM_FN T Cosh(T x) {
   return std::cosh(x);
 }
 template <class T>
+SOFIE_LIBM_FN T Asinh(T x) {
+  return std::asinh(x);
+}
+template <class T>
+SOFIE_LIBM_FN T Acosh(T x) {
+  return std::acosh(x);
+}
+template <class T>
+SOFIE_LIBM_FN T Atanh(T x) {
+  return std::atanh(x);
+}
+template <class T>
 SOFIE_LIBM_FN T Floor(T x) {
   return std::floor(x);
 }
@@ -173,10 +202,47 @@ template <class T>
 SOFIE_LIBM_FN T Elu(T x, T alpha) {
   return x < T{0} ? alpha * std::expm1(x) : x;
 }
+template <class T>
+SOFIE_LIBM_FN T Selu(T x, T alpha, T gamma) {
+  return gamma * Elu(x, alpha);
+}
+template <class T>
+SOFIE_LIBM_FN T Celu(T x, T alpha) {
+  return x < T{0} ? alpha * std::expm1(x / alpha) : x;
+}
+template <class T>
+SOFIE_MATH_FN T ThresholdedRelu(T x, T threshold) {
+  return x <= threshold ? T{0} : x;
+}
+template <class T>
+SOFIE_LIBM_FN T HardSwish(T x) {
+  return x * HardSigmoid(x, T{1} / T{6}, T{0.5});
+}
+template <class T>
+SOFIE_LIBM_FN T Softsign(T x) {
+  return x / (T{1} + Abs(x));
+}
+// x sigmoid(alpha x).
+template <class T>
+SOFIE_LIBM_FN T Swish(T x, T alpha) {
+  return x * Sigmoid(alpha * x);
+}
+// Numbers within [-threshold, threshold] become 0, others move by `bias` towards it.
+template <class T, class S>
+SOFIE_MATH_FN T Shrink(T x, S threshold, S bias) {
+  const S value = static_cast<S>(x);
+  if (value < -threshold) return static_cast<T>(value + bias);
+  if (value > threshold) return static_cast<T>(value - bias);
+  return IsNaN(x) ? x : T{0};
+}
 // log(1 + exp(x)), without overflow.
 template <class T>
 SOFIE_LIBM_FN T Softplus(T x) {
   return (x > T{0} ? x : T{0}) + std::log1p(std::exp(-Abs(x)));
+}
+template <class T>
+SOFIE_LIBM_FN T Mish(T x) {
+  return x * std::tanh(Softplus(x));
 }
 // 0.5 x (1 + erf(x / √2)).
 template <class T>
@@ -220,28 +286,46 @@ SOFIE_LIBM_FN T Pow(T base, E exponent) {
   }
 }
 
-// The remainder with the sign of the divisor: Python's %, ONNX Mod with fmod = 0.
-template <class T>
-SOFIE_LIBM_FN T FloorMod(T a, T b) {
-  if constexpr (std::is_floating_point_v<T>) {
-    const T remainder = std::fmod(a, b);
-    return remainder != T{0} && ((remainder < T{0}) != (b < T{0})) ? remainder + b : remainder;
-  } else if constexpr (std::is_signed_v<T>) {
-    const T remainder = static_cast<T>(a % b);
-    return remainder != 0 && ((remainder < 0) != (b < 0)) ? static_cast<T>(remainder + b)
-                                                          : remainder;
-  } else {
-    return static_cast<T>(a % b);
-  }
-}
-// The remainder with the sign of the dividend: C's fmod and %, ONNX Mod with fmod = 1.
+// The remainder with the sign of the dividend: C's fmod and %, ONNX Mod with fmod = 1. Integers:
+// nothing traps, x % 0 is 0.
 template <class T>
 SOFIE_LIBM_FN T TruncMod(T a, T b) {
   if constexpr (std::is_floating_point_v<T>) {
     return std::fmod(a, b);
   } else {
+    if (b == T{0}) return T{0};
+    if constexpr (std::is_signed_v<T>) {
+      if (b == T{-1}) return T{0};
+    }
     return static_cast<T>(a % b);
   }
+}
+// The remainder with the sign of the divisor: Python's %, ONNX Mod with fmod = 0.
+template <class T>
+SOFIE_LIBM_FN T FloorMod(T a, T b) {
+  const T remainder = TruncMod(a, b);
+  if constexpr (std::is_unsigned_v<T>) {
+    return remainder;
+  } else {
+    return remainder != T{0} && ((remainder < T{0}) != (b < T{0})) ? static_cast<T>(remainder + b)
+                                                                   : remainder;
+  }
+}
+// x · 2^bits and x / 2^bits rounded down; bits beyond the type's width leave 0, or -1 of a negative
+// x that moves right.
+template <class T>
+SOFIE_MATH_FN T ShiftLeft(T x, T bits) {
+  using U = std::make_unsigned_t<T>;
+  if (static_cast<U>(bits) >= U{8 * sizeof(T)}) return T{0};
+  return static_cast<T>(static_cast<uint64_t>(x) << static_cast<uint64_t>(bits));
+}
+template <class T>
+SOFIE_MATH_FN T ShiftRight(T x, T bits) {
+  using U = std::make_unsigned_t<T>;
+  constexpr U kLast{8 * sizeof(T) - 1};
+  if (static_cast<U>(bits) <= kLast) return static_cast<T>(x >> bits);
+  if constexpr (std::is_signed_v<T>) return static_cast<T>(x >> kLast);
+  return T{0};
 }
 // The quotient rounded towards zero, as ONNX Div has it. Integers: nothing traps, x / 0 is 0 and
 // the lowest number / -1 wraps.
@@ -255,6 +339,11 @@ SOFIE_MATH_FN T Divide(T a, T b) {
     }
   }
   return static_cast<T>(a / b);
+}
+// The quotient, and 0 where the divisor is 0.
+template <class T>
+SOFIE_MATH_FN T DivideOrZero(T a, T b) {
+  return b == T{0} ? T{0} : a / b;
 }
 // The quotient rounded towards minus infinity.
 template <class T>

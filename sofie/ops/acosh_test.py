@@ -1,0 +1,7 @@
+"""Acosh against the reference, at several sizes."""
+
+from sofie.testing.operators import hold_elementwise
+
+
+def test_every_type_inside_and_outside_of_its_domain() -> None:
+    hold_elementwise("Acosh", ["float32", "float64"], values=lambda x: x * 1 + 1.5)

@@ -1,0 +1,7 @@
+"""BitwiseXor against the reference, at several sizes."""
+
+from sofie.testing.operators import hold_elementwise
+
+
+def test_every_type_and_broadcast() -> None:
+    hold_elementwise("BitwiseXor", ["int8", "int32", "uint8", "uint64"], arity=2)

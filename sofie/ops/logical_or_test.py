@@ -1,0 +1,7 @@
+"""Or against the reference, at several sizes."""
+
+from sofie.testing.operators import hold_elementwise
+
+
+def test_every_type_and_broadcast() -> None:
+    hold_elementwise("Or", ["bool"], arity=2)

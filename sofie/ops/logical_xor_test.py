@@ -1,0 +1,7 @@
+"""Xor against the reference, at several sizes."""
+
+from sofie.testing.operators import hold_elementwise
+
+
+def test_every_type_and_broadcast() -> None:
+    hold_elementwise("Xor", ["bool"], arity=2)

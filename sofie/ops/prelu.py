@@ -1,0 +1,19 @@
+"""PRelu: https://onnx.ai/onnx/operators/onnx__PRelu.html"""
+
+from collections.abc import Sequence
+
+from sofie.ir import dtype
+from sofie.ir.builder import Builder
+from sofie.ir.node import Node
+from sofie.ir.tensor import Tensor
+from sofie.ops import elementwise
+from sofie.ops.registry import operator
+
+_TYPES = dtype.FLOATS | {dtype.INT32, dtype.INT64, dtype.UINT32, dtype.UINT64}
+
+
+@operator("PRelu", since=7, dtypes=_TYPES)
+def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor]:
+    """A leaky Relu whose slopes broadcast to the input."""
+    template = "sofie::kernels::LeakyRelu({0}, {1})"
+    return [elementwise.apply(node, b, elementwise.given(inputs), node.out_dtype(), template)]

@@ -1,0 +1,7 @@
+"""Sin against the reference, at several sizes."""
+
+from sofie.testing.operators import hold_elementwise
+
+
+def test_every_type_and_broadcast() -> None:
+    hold_elementwise("Sin", ["float32", "float64"])

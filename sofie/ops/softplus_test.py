@@ -1,0 +1,7 @@
+"""Softplus against the reference, at several sizes."""
+
+from sofie.testing.operators import hold_elementwise
+
+
+def test_every_type_and_broadcast() -> None:
+    hold_elementwise("Softplus", ["float32", "float64"], values=lambda x: x * 40)

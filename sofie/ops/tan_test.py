@@ -1,0 +1,7 @@
+"""Tan against the reference, at several sizes."""
+
+from sofie.testing.operators import hold_elementwise
+
+
+def test_every_type_and_broadcast() -> None:
+    hold_elementwise("Tan", ["float32", "float64"])

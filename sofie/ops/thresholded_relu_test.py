@@ -1,0 +1,13 @@
+"""ThresholdedRelu against the reference, at several sizes."""
+
+from sofie.testing.operators import hold_elementwise
+
+
+def test_defaults() -> None:
+    hold_elementwise("ThresholdedRelu", ["float32", "float64"], values=lambda x: x * 2)
+
+
+def test_attributes() -> None:
+    hold_elementwise(
+        "ThresholdedRelu", ["float32", "float64"], values=lambda x: x * 2, attributes={"alpha": 1.0}
+    )

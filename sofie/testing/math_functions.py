@@ -1,0 +1,161 @@
+"""The functions of ``sofie::kernels`` in NumPy, by name."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray[Any, Any]
+
+
+def _elementwise(function: Any) -> Any:
+    """A function of one number, applied to each element, in the elements' type."""
+
+    def apply(x: Array) -> Any:
+        if not x.size:
+            return x
+        return np.vectorize(function, otypes=[x.dtype])(x)
+
+    return apply
+
+
+_erf = _elementwise(math.erf)
+
+
+def _divide(a: Array, b: Array) -> Any:
+    if a.dtype.kind == "f":
+        return a / b
+    quotient = np.abs(a) // np.abs(b)
+    return np.where((a < 0) != (b < 0), -quotient, quotient)
+
+
+def _wrap(index: Array, extent: Array) -> Array:
+    return np.clip(np.where(index < 0, index + extent, index), 0, np.maximum(extent - 1, 0))
+
+
+def _at_least(x: Array, low: Array) -> Array:
+    return np.where(x < low, low, x)
+
+
+def _at_most(x: Array, high: Array) -> Array:
+    return np.where(high < x, high, x)
+
+
+def _clip(x: Array, low: Array, high: Array) -> Array:
+    return _at_most(_at_least(x, low), high)
+
+
+def _sigmoid(x: Array) -> Any:
+    e = np.exp(-np.abs(x))
+    return np.where(x < 0, e, 1) / (1 + e)
+
+
+def _elu(x: Array, alpha: Array) -> Array:
+    return np.where(x < 0, alpha * np.expm1(x), x)
+
+
+def _softplus(x: Array) -> Array:
+    return np.logaddexp(x, np.zeros_like(x))
+
+
+def _hard_sigmoid(x: Array, alpha: Array, beta: Array) -> Any:
+    return np.clip(alpha * x + beta, 0, 1)
+
+
+def _gelu_tanh(x: Array) -> Any:
+    return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi).astype(x.dtype) * (x + 0.044715 * x**3)))
+
+
+def _shrink(x: Array, threshold: Array, bias: Array) -> Array:
+    low, high = x < -threshold, x > threshold
+    return np.where(low, x + bias, np.where(high, x - bias, x * 0))
+
+
+def _is_inf(x: Array, negative: Array, positive: Array) -> Array:
+    return np.isinf(x) & np.where(x < 0, negative, positive)
+
+
+def _pow(base: Array, exponent: Array) -> Any:
+    if base.dtype.kind == "i" and exponent.dtype.kind == "i":
+        inverse = np.where(np.abs(base) == 1, np.where(exponent % 2 == 0, 1, base), 0)
+        return np.where(exponent < 0, inverse, np.power(base, np.maximum(exponent, 0)))
+    return np.power(base, exponent)
+
+
+def _shift_left(x: Array, bits: Array) -> Array:
+    return np.where(bits < 8 * x.itemsize, np.left_shift(x, bits), 0)
+
+
+def _shift_right(x: Array, bits: Array) -> Array:
+    return np.right_shift(x, np.minimum(bits, 8 * x.itemsize - 1)) * np.where(
+        (bits < 8 * x.itemsize) | (x < 0), np.ones_like(x), np.zeros_like(x)
+    )
+
+
+def _value_at(value: Array, index: Array) -> Array:
+    pair = np.dtype([("f0", value.dtype), ("f1", np.int64)])
+    result = np.empty(value.shape, pair)
+    result["f0"], result["f1"] = value, index
+    return result
+
+
+FUNCTIONS: dict[str, Any] = {
+    "Abs": np.abs,
+    "Acos": np.arccos,
+    "Acosh": np.arccosh,
+    "Asin": np.arcsin,
+    "Asinh": np.arcsinh,
+    "AtLeast": _at_least,
+    "AtMost": _at_most,
+    "Atan": np.arctan,
+    "Atanh": np.arctanh,
+    "Ceil": np.ceil,
+    "Celu": lambda x, alpha: np.where(x < 0, alpha * np.expm1(x / alpha), x),
+    "Clip": _clip,
+    "Cos": np.cos,
+    "Cosh": np.cosh,
+    "Divide": _divide,
+    "DivideOrZero": lambda a, b: np.where(b == 0, 0, a / b),
+    "Elu": _elu,
+    "Erf": _erf,
+    "Exp": np.exp,
+    "Floor": np.floor,
+    "FloorMod": np.mod,
+    "Gelu": lambda x: 0.5 * x * (1 + _erf(x / np.sqrt(x.dtype.type(2)))),
+    "GeluTanh": _gelu_tanh,
+    "HardSigmoid": _hard_sigmoid,
+    "HardSwish": lambda x: x * _hard_sigmoid(x, x.dtype.type(1 / 6), x.dtype.type(0.5)),
+    "InverseSqrt": lambda x: 1 / np.sqrt(x),
+    "IsInf": _is_inf,
+    "IsNaN": np.isnan,
+    "LeakyRelu": lambda x, slope: np.where(x < 0, slope * x, x),
+    "Log": np.log,
+    "Log1p": np.log1p,
+    "Maximum": np.maximum,
+    "Minimum": np.minimum,
+    "Mish": lambda x: x * np.tanh(_softplus(x)),
+    "Pow": _pow,
+    "Reciprocal": lambda x: 1 / x,
+    "Relu": lambda x: np.maximum(x, 0),
+    "Round": np.round,
+    "Selu": lambda x, alpha, gamma: gamma * _elu(x, alpha),
+    "ShiftLeft": _shift_left,
+    "ShiftRight": _shift_right,
+    "Shrink": _shrink,
+    "Sigmoid": _sigmoid,
+    "Sign": np.sign,
+    "Sin": np.sin,
+    "Sinh": np.sinh,
+    "Softplus": _softplus,
+    "Softsign": lambda x: x / (1 + np.abs(x)),
+    "Sqrt": np.sqrt,
+    "Swish": lambda x, alpha: x * _sigmoid(alpha * x),
+    "Tan": np.tan,
+    "Tanh": np.tanh,
+    "ThresholdedRelu": lambda x, threshold: np.where(x <= threshold, 0, x),
+    "TruncMod": np.fmod,
+    "ValueAt": _value_at,
+    "WrapIndex": _wrap,
+}
