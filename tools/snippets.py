@@ -5,7 +5,7 @@
 The pages are README.md, CONTRIBUTING.md and docs/*.md. A block of kind
 
   sh                  is run in the repository
-  sh gpu              likewise, but where there is no GPU its Bazel commands only build
+  sh gpu              likewise; without --gpu, its last command must fail for want of a CUDA device
   sh folder=consumer  is run in a folder beside the repository that holds the page's blocks of kind
                       "... file=NAME" as files, and a model as my_model.onnx
   cpp                 is compiled and run by //docs:interface_test
@@ -26,6 +26,8 @@ from pathlib import Path
 
 _ROOT = Path(__file__).resolve().parent.parent
 _BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# What a session says where there is no GPU.
+_NO_DEVICE = "this machine offers no CUDA device"
 _MODEL = _ROOT / "models" / "mlp.onnx"
 
 
@@ -49,18 +51,13 @@ def commands(body: str) -> list[str]:
     return [line for line in lines if line and not line.startswith("#")]
 
 
-def adapted(
-    command: str, startup: Sequence[str], options: Sequence[str], build_only: bool
-) -> list[str]:
-    """A command as it is run here: with options for Bazel, or only built."""
+def adapted(command: str, startup: Sequence[str], options: Sequence[str]) -> list[str]:
+    """A command as it is run here: with options for Bazel."""
     words = shlex.split(command.replace("$PWD", str(_ROOT)))
     if not words[0].endswith("tools/bazel"):
         return words
     program, verb, *rest = words
     if verb in ("build", "run", "test"):
-        if build_only:
-            verb = "build"
-            rest = rest[: rest.index("--")] if "--" in rest else rest
         rest = [*options, *rest]
     return [program, *startup, verb, *rest]
 
@@ -69,6 +66,20 @@ def _run(words: Sequence[str], folder: Path) -> None:
     print(f"snippets: {shlex.join(words)}", file=sys.stderr, flush=True)
     if subprocess.run(words, cwd=folder, check=False).returncode:
         sys.exit(f"snippets: this failed in {folder}: {shlex.join(words)}")
+
+
+def run_without_gpu(words: Sequence[str], folder: Path) -> None:
+    """Runs a command as far as the machine's lack of a GPU lets it come, which it must say."""
+    print(f"snippets: without a GPU: {shlex.join(words)}", file=sys.stderr, flush=True)
+    done = subprocess.run(
+        words, cwd=folder, check=False, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    if done.returncode == 0 or _NO_DEVICE not in done.stdout:
+        print(done.stdout, file=sys.stderr)
+        sys.exit(
+            f"snippets: exit status {done.returncode}, expected a failure with '{_NO_DEVICE}' "
+            f"(on a machine with a GPU: tools/snippets --gpu): {shlex.join(words)}"
+        )
 
 
 def _consumer(page: Path, beside: Path) -> Path:
@@ -99,11 +110,13 @@ def main() -> None:
         for language, kinds, body in blocks(page):
             if language != "sh":
                 continue
-            build_only = "gpu" in kinds and not arguments.gpu
-            for command in commands(body):
+            shown = commands(body)
+            for number, command in enumerate(shown, start=1):
                 count += 1
                 if "folder=consumer" not in kinds:
-                    _run(adapted(command, arguments.startup, options, build_only), _ROOT)
+                    no_gpu = "gpu" in kinds and not arguments.gpu and number == len(shown)
+                    run = run_without_gpu if no_gpu else _run
+                    run(adapted(command, arguments.startup, options), _ROOT)
                     continue
                 with tempfile.TemporaryDirectory(prefix="snippets-") as temporary:
                     folder = _consumer(page, Path(temporary))
@@ -112,7 +125,7 @@ def main() -> None:
                     # Bazel's sandboxes have a /tmp of their own, and this repository may lie there.
                     shared.append(f"--sandbox_add_mount_pair={tempfile.gettempdir()}")
                     try:
-                        _run(adapted(command, [base], shared, build_only), folder)
+                        _run(adapted(command, [base], shared), folder)
                     finally:
                         bazel = [str(_ROOT / "tools" / "bazel"), base, "shutdown"]
                         subprocess.run(bazel, cwd=folder, check=False)

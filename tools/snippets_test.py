@@ -41,16 +41,33 @@ def test_blocks(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "build_only", "expected"),
+    ("command", "expected"),
     [
-        ("tools/lint --fix", False, "tools/lint --fix"),
-        ("tools/bazel test //...", False, "tools/bazel --base test --config=ci //..."),
-        ("tools/bazel test //:gpu", True, "tools/bazel --base build --config=ci //:gpu"),
-        ("tools/bazel run //x -- -d cuda", True, "tools/bazel --base build --config=ci //x"),
-        ("../sofie/tools/bazel run //x", False, "../sofie/tools/bazel --base run --config=ci //x"),
-        ("tools/bazel info bazel-bin", False, "tools/bazel --base info bazel-bin"),
+        ("tools/lint --fix", "tools/lint --fix"),
+        ("tools/bazel test //...", "tools/bazel --base test --config=ci //..."),
+        ("tools/bazel run //x -- -d cuda", "tools/bazel --base run --config=ci //x -- -d cuda"),
+        ("../sofie/tools/bazel run //x", "../sofie/tools/bazel --base run --config=ci //x"),
+        ("tools/bazel info bazel-bin", "tools/bazel --base info bazel-bin"),
     ],
 )
-def test_adapted(command: str, build_only: bool, expected: str) -> None:
-    words = snippets.adapted(command, ["--base"], ["--config=ci"], build_only)
-    assert words == expected.split()
+def test_adapted(command: str, expected: str) -> None:
+    assert snippets.adapted(command, ["--base"], ["--config=ci"]) == expected.split()
+
+
+@pytest.mark.parametrize(
+    ("script", "accepted"),
+    [
+        ("echo cuda:0: this machine offers no CUDA device, get one >&2; exit 1", True),
+        ("echo this machine offers no CUDA device; exit 0", False),
+        ("echo another error; exit 1", False),
+    ],
+)
+def test_without_a_gpu_only_its_absence_may_stop_a_command(
+    tmp_path: Path, script: str, accepted: bool
+) -> None:
+    words = ["sh", "-c", script]
+    if accepted:
+        snippets.run_without_gpu(words, tmp_path)
+        return
+    with pytest.raises(SystemExit):
+        snippets.run_without_gpu(words, tmp_path)

@@ -1,4 +1,4 @@
-// The C++ that README.md and docs/ show, between `// [name]` and `// [/name]`. snippets_test.py
+// The C++ that README.md and docs/ show, between `// [name]` and `// [/name]`. pages_test.py
 // holds the pages equal to it; here it is compiled and run.
 #include <gtest/gtest.h>
 

@@ -1,8 +1,9 @@
 """Finds in CUDA sources what makes nvcc's objects differ from folder to folder.
 
 nvcc gives entities with internal linkage that the device sees a name made of a hash of the absolute
-path of the source. An anonymous namespace, a `static` kernel or a `static` device variable would
-put that hash into the object, which then has other bytes in every folder.
+path of the source. An anonymous namespace, a `static` kernel, a `static` device variable or one
+that is `const` without being `inline` would put that hash into the object, which then has other
+bytes in every folder.
 
     lint.py --output=REPORT FILE...
 
@@ -30,6 +31,8 @@ _COMMENT_OR_LITERAL = re.compile(
 _ANONYMOUS_NAMESPACE = re.compile(r"\bnamespace\s*(?:\[\[.*?\]\]\s*)?\{")
 # The part of a declaration in which a storage class and an execution space stand.
 _DECLARATION = re.compile(r"[^;{}=()]*\bstatic\b[^;{}=()]*[;{=(]")
+_CONSTANT = re.compile(r"[^;{}=()]*\bconst(?:expr)?\b[^;{}=()]*[;{=(]")
+_NOT_INTERNAL = re.compile(r"\b(?:static|inline|extern|operator)\b")  # static: reported as such
 _KERNEL = re.compile(r"\b__global__\b")
 _VARIABLE = re.compile(r"\b(?:__device__|__constant__|__managed__)\b")
 _ALPAKA_STATIC = re.compile(r"\bALPAKA_STATIC_ACC_MEM_(?:GLOBAL|CONSTANT)\b")
@@ -58,6 +61,15 @@ def problems(text: str) -> Iterator[tuple[int, str]]:
             found.append((position, "static kernel: put it into a named namespace, without static"))
         elif _VARIABLE.search(declaration) and not declaration.endswith("("):
             found.append((position, "static device variable: pass the value to the kernel"))
+    for match in _CONSTANT.finditer(code):
+        declaration = match.group()
+        if (
+            _VARIABLE.search(declaration)
+            and not declaration.endswith("(")
+            and not _NOT_INTERNAL.search(declaration)
+        ):
+            position = match.start() + declaration.index("const")
+            found.append((position, "constant device variable: make it inline"))
     for match in _ALPAKA_STATIC.finditer(code):
         found.append((match.start(), "static device variable: pass the value to the kernel"))
     for position, message in sorted(found):

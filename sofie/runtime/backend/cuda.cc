@@ -521,17 +521,15 @@ std::unique_ptr<BackendRuntime> NewCudaRuntime(const Device& device) {
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
   static_cast<void>(cudaGetLastError());
-  if (error == cudaErrorInsufficientDriver) {
-    throw BackendError(
-        device.ToString() + ": " + Describe(error) + "; install an NVIDIA driver for CUDA " +
-        std::to_string(CUDART_VERSION / 1000) + "." + std::to_string(CUDART_VERSION % 1000 / 10) +
-        " or newer, or use Device::Cpu() or Device::OpenMp()");
-  }
   if (error != cudaSuccess || count == 0) {
+    const std::string version =
+        std::to_string(CUDART_VERSION / 1000) + "." + std::to_string(CUDART_VERSION % 1000 / 10);
     throw BackendError(device.ToString() + ": this machine offers no CUDA device (" +
-                       Describe(error == cudaSuccess ? cudaErrorNoDevice : error) +
-                       "); check nvidia-smi and CUDA_VISIBLE_DEVICES, or use Device::Cpu() or "
-                       "Device::OpenMp()");
+                       Describe(error == cudaSuccess ? cudaErrorNoDevice : error) + "); " +
+                       (error == cudaErrorInsufficientDriver
+                            ? "install an NVIDIA driver for CUDA " + version + " or newer"
+                            : "check nvidia-smi and CUDA_VISIBLE_DEVICES") +
+                       ", or use Device::Cpu() or Device::OpenMp()");
   }
   if (device.index() >= count) {
     throw BackendError(device.ToString() + ": this machine has " + std::to_string(count) +
