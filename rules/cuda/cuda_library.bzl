@@ -36,6 +36,15 @@ _MODE_OPTIONS = {
     "opt": ["-O3", "-DNDEBUG"],
 }
 
+# Of every rule that calls nvcc_options.
+NVCC_ATTRIBUTES = {
+    "_archs": attr.label(default = "//rules/cuda:archs", providers = [BuildSettingInfo]),
+    "_warnings_as_errors": attr.label(
+        default = "//rules/cuda:warnings_as_errors",
+        providers = [BuildSettingInfo],
+    ),
+}
+
 def _is_external(path):
     return path.startswith("external/") or "/external/" in path
 
@@ -49,14 +58,45 @@ def _host_options(ctx):
     options = ["-fPIC"] + _WARNINGS + configured + _FALSE_ALARMS
     if _warnings_are_errors(ctx):
         options.append("-Werror")
-    return options + ctx.attr.host_copts
+    return options
 
 def _warnings_are_errors(ctx):
     """Only in the workspace that asks for it, not where its libraries are used."""
     return ctx.attr._warnings_as_errors[BuildSettingInfo].value and not ctx.label.workspace_name
 
-def _include_options(compilation_context):
-    """Include directories; of other repositories as system directories, that do not warn."""
+def _for_host_compiler(options):
+    return ["-Xcompiler=" + option.replace(",", "\\,") for option in options]
+
+def nvcc_options(ctx, archs = [], origin = ""):
+    """nvcc's options but for the compilers, include directories and defines.
+
+    Args:
+      ctx: of a rule with NVCC_ATTRIBUTES and the fragment `cpp`.
+      archs: architectures in place of those of the build setting.
+      origin: string, what names `archs` in an error message.
+
+    Returns:
+      list of string.
+    """
+    if not archs:
+        archs = ctx.attr._archs[BuildSettingInfo].value
+        origin = "build setting --{}".format(ctx.attr._archs.label)
+    options = ["-x", "cu"] + gencode_options(archs, origin)
+    options += _LANGUAGE_OPTIONS + _DIAGNOSTIC_OPTIONS
+    if _warnings_are_errors(ctx):
+        options.append("--Werror=all-warnings")
+    options += _MODE_OPTIONS[ctx.var["COMPILATION_MODE"]]
+    return options + _for_host_compiler(_host_options(ctx))
+
+def include_options(compilation_context):
+    """Include directories; of other repositories as system directories, that do not warn.
+
+    Args:
+      compilation_context: CompilationContext.
+
+    Returns:
+      list of pairs: the option, "-I" or "-isystem", and the directory.
+    """
     own = depset(transitive = [compilation_context.quote_includes, compilation_context.includes])
     options = []
     for path in own.to_list():
@@ -156,35 +196,24 @@ def _cuda_library_impl(ctx):
         compilation_contexts = [own_context] + [dep.compilation_context for dep in dependencies],
     )
 
-    archs = ctx.attr.archs
-    origin = "attribute 'archs' of {}".format(ctx.label)
-    if not archs:
-        archs = ctx.attr._archs[BuildSettingInfo].value
-        origin = "build setting --{}".format(ctx.attr._archs.label)
     host_compiler = cc_common.get_tool_for_action(
         feature_configuration = features,
         action_name = ACTION_NAMES.cpp_compile,
     )
-    host_options = _host_options(ctx)
 
     arguments = ctx.actions.args()
     arguments.add("-c")
-    arguments.add_all(["-x", "cu"])
     arguments.add(host_compiler, format = "-ccbin=%s")
-    arguments.add_all(gencode_options(archs, origin))
-    arguments.add_all(_LANGUAGE_OPTIONS)
-    arguments.add_all(_DIAGNOSTIC_OPTIONS)
-    if _warnings_are_errors(ctx):
-        arguments.add("--Werror=all-warnings")
-    arguments.add_all(_MODE_OPTIONS[ctx.var["COMPILATION_MODE"]])
-    arguments.add_all(
-        [option.replace(",", "\\,") for option in host_options],
-        format_each = "-Xcompiler=%s",
-    )
+    arguments.add_all(nvcc_options(
+        ctx,
+        ctx.attr.archs,
+        "attribute 'archs' of {}".format(ctx.label),
+    ))
     arguments.add_all(compilation_context.defines, format_each = "-D%s")
     arguments.add_all(ctx.attr.local_defines, format_each = "-D%s")
-    for option, path in _include_options(compilation_context):
+    for option, path in include_options(compilation_context):
         arguments.add(option, path)
+    arguments.add_all(_for_host_compiler(ctx.attr.host_copts))
     arguments.add_all(ctx.attr.copts)
 
     inputs = depset(
@@ -269,13 +298,8 @@ _cuda_library = rule(
         "linkopts": attr.string_list(),
         "archs": attr.string_list(),
         "alwayslink": attr.bool(),
-        "_archs": attr.label(default = "//rules/cuda:archs", providers = [BuildSettingInfo]),
-        "_warnings_as_errors": attr.label(
-            default = "//rules/cuda:warnings_as_errors",
-            providers = [BuildSettingInfo],
-        ),
         "_lint": attr.label(default = "//rules/cuda:lint", executable = True, cfg = "exec"),
-    },
+    } | NVCC_ATTRIBUTES,
     fragments = ["cpp"],
     provides = [CcInfo],
     toolchains = use_cc_toolchain() + [_TOOLCHAIN_TYPE],

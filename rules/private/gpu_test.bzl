@@ -43,7 +43,7 @@ def _with_cuda_impl(settings, _attributes):
 
 # All of the test is moved, itself included: a mixture of configurations in one binary would have
 # everything twice.
-_with_cuda = transition(
+with_cuda = transition(
     implementation = _with_cuda_impl,
     inputs = [_BACKENDS_SETTING],
     outputs = [_BACKENDS_SETTING],
@@ -103,7 +103,7 @@ _gpu_test = rule(
             default = "@bazel_tools//tools/allowlists/function_transition_allowlist",
         ),
     },
-    cfg = _with_cuda,
+    cfg = with_cuda,
     doc = "Runs a whole test with the CUDA backend; use it through the macro `gpu_test`.",
     test = True,
 )

@@ -59,37 +59,6 @@ double FromHalf(uint16_t bits) {
   return sign * std::ldexp(mantissa + 0x400, exponent - 25);
 }
 
-double Element(const void* data, DType dtype, int64_t index) {
-  switch (dtype) {
-    case DType::kFloat32:
-      return At<float>(data, index);
-    case DType::kFloat64:
-      return At<double>(data, index);
-    case DType::kFloat16:
-      return FromHalf(At<uint16_t>(data, index));
-    case DType::kBFloat16:
-      return std::bit_cast<float>(uint32_t{At<uint16_t>(data, index)} << 16);
-    case DType::kInt8:
-      return At<int8_t>(data, index);
-    case DType::kInt16:
-      return At<int16_t>(data, index);
-    case DType::kInt32:
-      return At<int32_t>(data, index);
-    case DType::kInt64:
-      return static_cast<double>(At<int64_t>(data, index));
-    case DType::kUInt8:
-    case DType::kBool:
-      return At<uint8_t>(data, index);
-    case DType::kUInt16:
-      return At<uint16_t>(data, index);
-    case DType::kUInt32:
-      return At<uint32_t>(data, index);
-    case DType::kUInt64:
-      return static_cast<double>(At<uint64_t>(data, index));
-  }
-  throw std::runtime_error("unknown element type");
-}
-
 // Collects the first few complaints and counts the others.
 class Complaints {
  public:
@@ -160,6 +129,38 @@ void CompareExactly(const TensorView& actual, const ExpectedOutput& expected,
 }
 
 }  // namespace model_case_internal
+
+double Element(const void* data, DType dtype, int64_t index) {
+  using namespace model_case_internal;  // NOLINT
+  switch (dtype) {
+    case DType::kFloat32:
+      return At<float>(data, index);
+    case DType::kFloat64:
+      return At<double>(data, index);
+    case DType::kFloat16:
+      return FromHalf(At<uint16_t>(data, index));
+    case DType::kBFloat16:
+      return std::bit_cast<float>(uint32_t{At<uint16_t>(data, index)} << 16);
+    case DType::kInt8:
+      return At<int8_t>(data, index);
+    case DType::kInt16:
+      return At<int16_t>(data, index);
+    case DType::kInt32:
+      return At<int32_t>(data, index);
+    case DType::kInt64:
+      return static_cast<double>(At<int64_t>(data, index));
+    case DType::kUInt8:
+    case DType::kBool:
+      return At<uint8_t>(data, index);
+    case DType::kUInt16:
+      return At<uint16_t>(data, index);
+    case DType::kUInt32:
+      return At<uint32_t>(data, index);
+    case DType::kUInt64:
+      return static_cast<double>(At<uint64_t>(data, index));
+  }
+  throw std::runtime_error("unknown element type");
+}
 
 ModelCase ReadModelCase(const std::string& path, const ModelInfo& info) {
   using namespace model_case_internal;  // NOLINT

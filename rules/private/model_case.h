@@ -41,6 +41,9 @@ struct ModelCase {
 // Reads a case of this model. Throws std::runtime_error if the file does not fit the model.
 ModelCase ReadModelCase(const std::string& path, const ModelInfo& info);
 
+// Element `index` of packed data. 64-bit integers above 2^53 are rounded.
+double Element(const void* data, DType dtype, int64_t index);
+
 // What is wrong with `actual`, at most a few lines, or "" if nothing is. Each row must be within
 // its tolerance, and each element within that times the largest magnitude in its row and its own.
 // NaNs and infinities must be where they are expected. Types without a tolerance must be equal.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
 import pathlib
@@ -109,6 +110,19 @@ def render(program: Program, options: Options) -> dict[str, bytes]:
     return _Renderer(program, options).files()
 
 
+@functools.cache
+def _environment() -> jinja2.Environment:
+    """Compiles every template once in a process."""
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(pathlib.Path(__file__).parent / "templates"),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+
+
 class _Renderer:
     def __init__(self, program: Program, options: Options) -> None:
         self.program = program
@@ -122,14 +136,6 @@ class _Renderer:
             self._name(lifetime.buffer)
         for buffer in self.weights:
             self._name(buffer)
-        self.environment = jinja2.Environment(
-            loader=jinja2.FileSystemLoader(pathlib.Path(__file__).parent / "templates"),
-            undefined=jinja2.StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            keep_trailing_newline=True,
-            autoescape=False,
-        )
 
     def _name(self, buffer: Buffer) -> None:
         base = identifier(identifier(buffer.name).lower())
@@ -192,7 +198,7 @@ class _Renderer:
         return files
 
     def _render(self, template: str, common: Mapping[str, object], **extra: object) -> str:
-        text = self.environment.get_template(template).render({**common, **extra})
+        text = _environment().get_template(template).render({**common, **extra})
         return text.rstrip("\n") + "\n"
 
     # Steps.
