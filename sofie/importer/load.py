@@ -49,6 +49,7 @@ def load(path: pathlib.Path) -> Model:
     symbols = _rename_symbols(proto.graph)
     try:
         model = ir.from_proto(proto)
+        _drop_defaults(model.graph)
         _set_base(model, path.parent)
         _forget_annotations(model)
         _check_tensors(model)
@@ -137,6 +138,12 @@ def _rename_symbols(graph: onnx.GraphProto) -> tuple[str, ...]:
         if output.type.HasField("tensor_type"):
             output.type.tensor_type.ClearField("shape")
     return tuple(symbols)
+
+
+def _drop_defaults(graph: ir.Graph) -> None:
+    """Takes inputs that have a value in the file for constants, which old exporters mean by that."""
+    for value in [v for v in graph.inputs if v.name in graph.initializers]:
+        graph.inputs.remove(value)
 
 
 def _check_tensors(model: ir.Model) -> None:

@@ -9,7 +9,8 @@ from onnx import helper
 
 from sofie.importer.errors import ModelError
 from sofie.importer.load import load
-from sofie.testing.operators import Dims, graph, import_model
+from sofie.testing import interpreter
+from sofie.testing.operators import Dims, compile_graph, graph, import_model
 
 
 def _relu(shape: Dims) -> onnx.ModelProto:
@@ -34,6 +35,22 @@ def test_unnamed_dimensions_get_names_of_their_own() -> None:
     for dim in model.graph.input[0].type.tensor_type.shape.dim:
         dim.ClearField("dim_param")
     assert import_model(model).symbols == ("x_dim0", "x_dim1")
+
+
+def test_an_input_with_a_value_is_a_constant() -> None:
+    """Files of IR version 3 list every initializer among the inputs."""
+    weight = np.arange(6, dtype=np.float32).reshape(3, 2)
+    model = graph(
+        [helper.make_node("MatMul", ["x", "w"], ["y"])],
+        {"w": ("float32", [3, 2]), "x": ("float32", ["N", 3])},
+        {"y": "float32"},
+        {"w": weight},
+    )
+    loaded = import_model(model)
+    assert [value.name for value in loaded.graph.inputs] == ["x"]
+    x = np.arange(12, dtype=np.float32).reshape(4, 3)
+    (y,) = interpreter.run(compile_graph(model), {"x": x})
+    np.testing.assert_array_equal(y, x @ weight)
 
 
 def test_a_missing_file(tmp_path: pathlib.Path) -> None:

@@ -2,8 +2,8 @@
 
     tools/bazel run //tests/conformance:bundle -- --output=conformance.tar.xz
 
-There: unpack it and call run.sh. It writes the table that //tests/conformance writes, and exits with
-1 in the same cases; ``--json=FILE`` and ``--filter=REGEX`` mean the same.
+There: unpack it and call run.sh. It writes the table that //tests/conformance writes, and exits
+with 1 in the same cases; ``--json=FILE`` and ``--filter=REGEX`` mean the same.
 """
 
 from __future__ import annotations
