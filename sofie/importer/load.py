@@ -141,7 +141,7 @@ def _rename_symbols(graph: onnx.GraphProto) -> tuple[str, ...]:
 
 
 def _drop_defaults(graph: ir.Graph) -> None:
-    """Takes inputs that have a value in the file for constants, which old exporters mean by that."""
+    """Takes inputs with a value in the file for constants: old exporters mean that by it."""
     for value in [v for v in graph.inputs if v.name in graph.initializers]:
         graph.inputs.remove(value)
 
