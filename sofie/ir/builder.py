@@ -205,8 +205,39 @@ class Builder:
         buffer = self._buffer(tensor, axes)
         nest = loops.Nest(variables, tensor.shape, axes)
         store = Store(buffer, _offset(buffer, variables), value)
-        self.steps.append(Pointwise(self.nodes([tensor]), *nest.collapse_pointwise(store)))
+        around, (store,) = nest.collapse_pointwise([store])
+        self.steps.append(Pointwise(self.nodes([tensor]), around, store))
         return Strided.whole(self, buffer)
+
+    def store(
+        self,
+        shape: dims.Shape,
+        element: Callable[[Index], Sequence[expr.Expr]],
+        targets: Sequence[Strided],
+        at: Sequence[Callable[[Index], Index] | None] = (),
+    ) -> None:
+        """Launches one kernel that stores several values at every index of ``shape``.
+
+        Args:
+          shape: the iteration space.
+          element: the values at an index; all of them are computed before one is stored.
+          targets: where they go, each at the same index unless ``at`` says otherwise. What an
+            index loads from a target must be what it stores to.
+          at: the index in the target; None for the same one.
+        """
+        variables = tuple(self.loop_variables(len(shape)))
+        stores = []
+        with self.iterating(variables, shape):
+            for position, (value, target) in enumerate(
+                zip(element(variables), targets, strict=True)
+            ):
+                move = at[position] if at else None
+                place = target.load(variables if move is None else move(variables))
+                assert isinstance(place, expr.Load)
+                stores.append(Store(place.buffer, place.offset, self.settled(value)))
+        nest = loops.Nest(variables, shape, range(len(shape)))
+        around, (first, *rest) = nest.collapse_pointwise(stores)
+        self.steps.append(Pointwise((self.node,), around, first, tuple(rest)))
 
     def copy(self, tensor: Tensor, order: Sequence[int]) -> Strided:
         """A packed copy of a tensor, axes in ``order``."""

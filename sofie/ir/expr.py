@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import sympy
@@ -149,6 +149,13 @@ def walk(expr: Expr) -> Iterator[Expr]:
         stack.extend(reversed(node.children()))
         if isinstance(node, Select):
             stack.extend((node.other, node.then))
+
+
+def substitute_index(index: dims.Expr, change: Mapping[sympy.Symbol, dims.Expr]) -> dims.Expr:
+    """Replaces symbols in an index, those that its indirect indices are computed from included."""
+    moved = substitute(Index(None, index), lambda _: None, lambda i: i.xreplace(change))
+    assert isinstance(moved, Index)
+    return moved.value
 
 
 def substitute(

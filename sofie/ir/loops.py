@@ -39,14 +39,18 @@ class Nest:
         """The variables of axes with one iteration: zero."""
         return {self.variables[a]: dims.ZERO for a in self.order if self.shape[a] == 1}
 
-    def collapse_pointwise(self, store: Store) -> tuple[tuple[Loop, ...], Store]:
-        """The fewest loops that visit the same elements, and the store in terms of them."""
-        store = _substitute_store(store, self.units())
+    def collapse_pointwise(
+        self, stores: Sequence[Store]
+    ) -> tuple[tuple[Loop, ...], tuple[Store, ...]]:
+        """The fewest loops that visit the same elements, and the stores in terms of them."""
+        stores = [_substitute_store(store, self.units()) for store in stores]
         loops = self.loops()
-        while (pair := _mergeable(loops, _store_indices(store))) is not None:
+        while (
+            pair := _mergeable(loops, [i for s in stores for i in _store_indices(s)])
+        ) is not None:
             loops, zero = _merge(loops, pair)
-            store = _substitute_store(store, zero)
-        return tuple(loops), store
+            stores = [_substitute_store(store, zero) for store in stores]
+        return tuple(loops), tuple(stores)
 
 
 def choose_order(
@@ -173,7 +177,7 @@ def _indices(value: expr.Expr) -> Iterator[dims.Expr]:
 
 
 def _store_indices(store: Store) -> list[dims.Expr]:
-    return [store.offset, *_indices(store.value)]
+    return [*_indices(expr.Index(None, store.offset)), *_indices(store.value)]
 
 
 def _mergeable(loops: Sequence[Loop], indices: Sequence[dims.Expr]) -> int | None:
@@ -208,4 +212,5 @@ def _substitute(value: expr.Expr, change: dict[sympy.Symbol, dims.Expr]) -> expr
 def _substitute_store(store: Store, change: dict[sympy.Symbol, dims.Expr]) -> Store:
     if not change:
         return store
-    return Store(store.buffer, store.offset.xreplace(change), _substitute(store.value, change))
+    offset = expr.substitute_index(store.offset, change)
+    return Store(store.buffer, offset, _substitute(store.value, change))

@@ -56,6 +56,16 @@ class Node:
         attribute = self.raw.attributes.get(name)
         return default if attribute is None else attribute.as_string()
 
+    def attr_floats(self, name: str) -> tuple[float, ...] | None:
+        """A list of numbers; None where it is absent."""
+        attribute = self.raw.attributes.get(name)
+        return None if attribute is None else tuple(attribute.as_floats())
+
+    def attr_strings(self, name: str) -> tuple[str, ...] | None:
+        """A list of strings; None where it is absent."""
+        attribute = self.raw.attributes.get(name)
+        return None if attribute is None else tuple(attribute.as_strings())
+
     def attr_tensor(self, name: str) -> np.ndarray | None:
         """A tensor attribute; None where it is absent."""
         attribute = self.raw.attributes.get(name)

@@ -104,10 +104,16 @@ class Step(abc.ABC):
         """Buffers that the step writes."""
 
 
-def _loads(value: expr.Expr) -> Iterator[Buffer]:
-    for node in expr.walk(value):
-        if isinstance(node, expr.Load):
-            yield node.buffer
+def _loads(*values: expr.Expr) -> Iterator[Buffer]:
+    for value in values:
+        for node in expr.walk(value):
+            if isinstance(node, expr.Load):
+                yield node.buffer
+
+
+def _stores(store: Store) -> Iterator[Buffer]:
+    """What a store loads: for its value and for its offset."""
+    return _loads(store.value, expr.Index(None, store.offset))
 
 
 @dataclasses.dataclass(eq=False)
@@ -134,7 +140,7 @@ class Pointwise(Step):
     def reads(self) -> Iterator[Buffer]:
         """Every buffer loaded."""
         for store in self.stores:
-            yield from _loads(store.value)
+            yield from _stores(store)
 
     def writes(self) -> Iterator[Buffer]:
         """The buffers stored."""
@@ -182,7 +188,7 @@ class Reduce(Step):
     def reads(self) -> Iterator[Buffer]:
         """Buffers loaded by the reduction and by its epilogue."""
         yield from _loads(self.load)
-        yield from _loads(self.store.value)
+        yield from _stores(self.store)
 
     def writes(self) -> Iterator[Buffer]:
         """The buffer stored."""
@@ -278,7 +284,7 @@ class DenseReduce(Step):
             yield layer.weight.buffer
             if layer.bias is not None:
                 yield layer.bias.buffer
-        yield from _loads(self.store.value)
+        yield from _stores(self.store)
 
     def writes(self) -> Iterator[Buffer]:
         """The buffer stored."""
