@@ -21,7 +21,7 @@ def _check(node: Node) -> Iterator[str]:
 
 @operator("GRU", since=7, dtypes=dtype.FLOATS, check=_check)
 def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor | None]:
-    """A product and a kernel for each time; two of both where the reset comes before the product."""
+    """A product and a kernel for each time; two of each where the reset comes first."""
     net = Recurrence(node, b, inputs, 3, _FUNCTIONS)
     activate, squash = net.functions
     reset_after = node.attr_int("linear_before_reset", 0) != 0
