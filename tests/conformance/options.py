@@ -11,10 +11,12 @@ from collections.abc import Iterator, Sequence
 
 from absl import app, flags
 
-from tests.conformance import suite
+from tests.conformance import random_graphs, suite
 
 _FILTER = flags.DEFINE_string("filter", "", "Only tests whose names contain this expression.")
 _SHARD = flags.DEFINE_string("shard", "1/1", "Only the i-th of n parts: 1/4.")
+_FUZZ = flags.DEFINE_integer("fuzz", 0, "This many random graphs in place of ONNX's tests.", 0)
+_SEED = flags.DEFINE_integer("seed", 0, "Number of the first random graph.", 0)
 SYMBOLIC = flags.DEFINE_bool("symbolic", False, "Turn the sizes of inputs into symbols first.")
 _WORK = flags.DEFINE_string("work", None, "Folder to build in, kept; a temporary one by default.")
 PROCESSES = flags.DEFINE_integer("processes", os.cpu_count() or 1, "Compilers at a time.", 1)
@@ -44,7 +46,12 @@ def select(cases: Sequence[suite.Case], pattern: str, shard: str) -> list[suite.
 
 def cases() -> list[suite.Case]:
     """The tests that the flags name."""
-    return select(suite.load(), _FILTER.value, _SHARD.value)
+    if _FUZZ.value:
+        numbers = range(_SEED.value, _SEED.value + _FUZZ.value)
+        every = [random_graphs.numbered(number) for number in numbers]
+    else:
+        every = suite.load()
+    return select(every, _FILTER.value, _SHARD.value)
 
 
 @contextlib.contextmanager
