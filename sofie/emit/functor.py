@@ -9,6 +9,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterable, Sequence
 
+import numpy as np
 import sympy
 
 from sofie.emit.names import Names
@@ -72,7 +73,7 @@ class _Parameters:
             name = self._names.new(self._pointer(buffer))
             constant = "" if id(buffer) in self._written else "const "
             self._list.append(
-                Parameter(f"{constant}{buffer.dtype.cpp}*", name, self._pointer(buffer))
+                Parameter(f"{constant}{buffer.dtype.storage}*", name, self._pointer(buffer))
             )
             self._buffers[id(buffer)] = name
         return self._buffers[id(buffer)]
@@ -206,17 +207,33 @@ class _Body:
         return f"int64_t{{{symbol.name}}}" if self._wide else str(symbol.name)
 
     def value(self, node: expr.Expr) -> str:
-        """C++ for a value; anything but a name or a literal becomes a local constant first."""
+        """C++ for a value as it is in memory.
+
+        Anything but a name or a literal becomes a local constant first.
+        """
         if id(node) in self._values:
             return self._values[id(node)]
         text = self._text(node)
         if isinstance(node, expr.Load | expr.Call):
             self._count += 1
             name = f"v{self._count}"
-            self._line(f"const {node.dtype.cpp} {name} = {text};")
+            if isinstance(node, expr.Call) and not node.dtype.is_native:
+                self._line(f"const {node.dtype.storage} {name}{{{text}}};")
+            else:
+                self._line(f"const {node.dtype.storage} {name} = {text};")
             text = name
+        elif isinstance(node, expr.Literal | expr.Accumulator) and not node.dtype.is_native:
+            text = f"{node.dtype.storage}{{{text}}}"
         self._values[id(node)] = text
         return text
+
+    def operand(self, node: expr.Expr) -> str:
+        """C++ for a value as it is computed with."""
+        if isinstance(node, expr.Literal | expr.Accumulator):
+            return self._text(node)
+        text = self.value(node)
+        native = isinstance(node, expr.Index) or node.dtype.is_native
+        return text if native else f"{node.dtype.cpp}{{{text}}}"
 
     def _text(self, node: expr.Expr) -> str:
         if isinstance(node, expr.Load):
@@ -235,7 +252,7 @@ class _Body:
             self.used.add("acc")
             return f"acc.{node.member}" if node.member else "acc"
         if isinstance(node, expr.Call):
-            return node.template.format(*(self.value(a) for a in node.args))
+            return node.template.format(*(self.operand(a) for a in node.args))
         if isinstance(node, expr.Select):
             return self._select(node)
         raise AssertionError(f"{type(node).__name__} can't reach a kernel")
@@ -245,7 +262,7 @@ class _Body:
         condition = self.value(node.condition)
         self._count += 1
         name = f"v{self._count}"
-        self._line(f"{node.dtype.cpp} {name};")
+        self._line(f"{node.dtype.storage} {name};")
         self._line(f"if ({condition}) {{")
         self._branch(name, node.then)
         self._line("} else {")
@@ -283,12 +300,14 @@ def _is_variable(symbol: sympy.Symbol) -> bool:
 
 
 def literal(node: expr.Literal) -> str:
-    """A number in C++ with all its bits."""
+    """A number in C++ with all its bits, of the type that is computed in."""
     if node.dtype.name == "bool":
         return "true" if node.value else "false"
     if not node.dtype.is_float:
         return f"{node.dtype.cpp}{{{int(node.value)}}}"
-    number, suffix = float(node.value), "f" if node.dtype.name == "float32" else ""
+    suffix = "f" if node.dtype.cpp == "float" else ""
+    with np.errstate(over="ignore"):
+        number = float(node.dtype.numpy.type(node.value))
     limits = f"std::numeric_limits<{node.dtype.cpp}>"
     if math.isnan(number):
         return f"{limits}::quiet_NaN()"
@@ -320,11 +339,11 @@ def pointwise(
         store.statements.append(f"{target}[{store.index(one.offset)}] = {part};")
     if step.also:
         load.statements.append(f"return {{{', '.join(values)}}};")
-        members = " ".join(f"{s.buffer.dtype.cpp} e{i};" for i, s in enumerate(step.stores))
+        members = " ".join(f"{s.buffer.dtype.storage} e{i};" for i, s in enumerate(step.stores))
         constant = f"struct Value {{ {members} }};"
     else:
         load.statements.append(f"return {values[0]};")
-        constant = f"using Value = {step.store.buffer.dtype.cpp};"
+        constant = f"using Value = {step.store.buffer.dtype.storage};"
     names = [loop.var.name for loop in step.loops]
     everything = ", ".join(f"I {name}" for name in names)
     stored = store.arguments(step.loops)[1:-1]
@@ -380,7 +399,7 @@ def _rows(
 ) -> Functor:
     """Load and Store of a reduction; ``accumulator`` is the type that Store gets the result as."""
     load = _Body(parameters)
-    value = load.value(step.load)
+    value = load.operand(step.load)
     load.statements.append(f"return {value};")
     signature = f"{step.load.dtype.cpp} Load{load.arguments(loaded)} const"
     loading = Method(signature, tuple(load.statements))

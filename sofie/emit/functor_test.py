@@ -5,7 +5,7 @@ import math
 import pytest
 
 from sofie.emit.functor import literal
-from sofie.ir.dtype import BOOL, FLOAT32, FLOAT64, INT64, DType
+from sofie.ir.dtype import BFLOAT16, BOOL, FLOAT16, FLOAT32, FLOAT64, INT64, DType
 from sofie.ir.expr import Literal
 
 
@@ -19,6 +19,8 @@ from sofie.ir.expr import Literal
         (FLOAT32, -math.inf, "(-std::numeric_limits<float>::infinity())"),
         (FLOAT64, math.nan, "std::numeric_limits<double>::quiet_NaN()"),
         (INT64, 3, "int64_t{3}"),
+        (FLOAT16, 1e9, "std::numeric_limits<float>::infinity()"),
+        (BFLOAT16, 0.1, "0x1.9a00000000000p-4f"),
         (BOOL, True, "true"),
     ],
 )

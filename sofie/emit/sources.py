@@ -251,10 +251,10 @@ class _Renderer:
         if isinstance(step, DenseReduce):
             return self._dense(number, nodes, step)
         if isinstance(step, Gemm):
-            call = f"template Gemm<{step.dtype.cpp}>"
+            call = f"template Gemm<{step.dtype.storage}>"
             return _StepView(number, nodes, "gemm", None, call, "", (), self._gemm(step))
         if isinstance(step, TopK):
-            call = f"template TopK<{step.x.dtype.cpp}>"
+            call = f"template TopK<{step.x.dtype.storage}>"
             return _StepView(number, nodes, "topk", None, call, "", (), self._topk(step))
         raise AssertionError(type(step).__name__)
 
@@ -356,7 +356,7 @@ class _Renderer:
                 found[id(buffer)] = (buffer, True)
         lines = []
         for key, (buffer, written) in found.items():
-            name, cpp = self._pointer(buffer), buffer.dtype.cpp
+            name, cpp = self._pointer(buffer), buffer.dtype.storage
             if key in offset:
                 value = f"reinterpret_cast<const {cpp}*>(weights + {offset[key]})"
                 lines.append(f"const {cpp}* const {name} = {value};")
@@ -388,7 +388,7 @@ class _Renderer:
     def _field(self, names: Names, buffer: Buffer, shape: dims.Shape) -> _Field:
         dtype = buffer.dtype
         name = names.new(buffer.name)
-        return _Field(buffer.name, name, dtype.cpp, dtype.enum, self._shape_text(shape))
+        return _Field(buffer.name, name, dtype.storage, dtype.enum, self._shape_text(shape))
 
     def _shape_text(self, shape: dims.Shape) -> str:
         symbols = self.program.symbols

@@ -425,7 +425,7 @@ class Builder:
             if not isinstance(node, expr.PendingLoad):
                 return None
             if node.reduction is fused:
-                return fused.finish(expr.Accumulator(fused.combine.dtype))
+                return _finished(fused)
             return node.reduction.load(node.indices)
 
         # What a load is indexed by may be pending too.
@@ -451,7 +451,7 @@ class Builder:
         with self.iterating((*variables, *rows), (*result.shape, *reduction.reduced)):
             load, _ = self._settle(reduction.element(tuple(kept), tuple(rows)), (), None)
         if value is None:
-            value = reduction.finish(expr.Accumulator(reduction.combine.dtype))
+            value = _finished(reduction)
         axes = loops.choose_order([load], variables, result.shape) if order is None else order
         buffer = self._buffer(result, axes)
         store = Store(buffer, _offset(buffer, variables), value)
@@ -514,7 +514,7 @@ class Builder:
         with self.iterating((*variables, row, channel), (*result.shape, *inner)):
             load, _ = self._settle(dense.source.load(tuple(index)), (), None)
         if value is None:
-            value = reduction.finish(expr.Accumulator(reduction.combine.dtype))
+            value = _finished(reduction)
         position = list(variables).index(output)
         groups = [a for a in range(result.rank) if a != position]
         axes = (*groups, position) if order is None else tuple(order)
@@ -553,6 +553,14 @@ class Builder:
             matrix = _as_matrix(self.copy(operand, range(3)))
             assert matrix is not None
         return matrix
+
+
+def _finished(reduction: Reduction) -> expr.Expr:
+    """A reduction's result, rounded to its type like that of any other node."""
+    value = reduction.finish(expr.Accumulator(reduction.combine.dtype))
+    if isinstance(value, expr.Accumulator) and not value.dtype.is_native:
+        return expr.Call(value.dtype, "{0}", (value,))
+    return value
 
 
 def _offset(buffer: Buffer, variables: Sequence[sympy.Symbol]) -> dims.Expr:

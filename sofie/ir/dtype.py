@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
+import ml_dtypes  # noqa: F401  NumPy knows bfloat16 and its like by name from here on.
+import numpy as np
 import onnx_ir as ir
 
 
@@ -12,23 +15,43 @@ class DType:
     """One element type.
 
     Attributes:
-      name: the name in messages and in the manifest, as NumPy spells it.
-      cpp: the type in generated C++.
+      name: the name in messages and in the manifest, as NumPy and ml_dtypes spell it.
+      cpp: the C++ type that generated code computes in.
       enum: the enumerator of ``sofie::DType``.
       size: bytes of one element in memory.
+      narrow: the C++ type of an element in memory where that is not ``cpp``: operands are widened
+        to ``cpp``, and every result is rounded.
     """
 
     name: str
     cpp: str
     enum: str
     size: int
+    narrow: str = ""
+
+    @property
+    def storage(self) -> str:
+        """The C++ type of an element in memory."""
+        return self.narrow or self.cpp
 
     @property
     def is_float(self) -> bool:
         """True for floating-point types."""
-        return self.name.startswith("float")
+        return self.cpp in ("float", "double")
+
+    @property
+    def is_native(self) -> bool:
+        """True where C++ computes in the type that is in memory."""
+        return not self.narrow
+
+    @property
+    def numpy(self) -> np.dtype[Any]:
+        """The type in NumPy."""
+        return np.dtype(self.name)
 
 
+FLOAT16 = DType("float16", "float", "kFloat16", 2, "sofie::Float16")
+BFLOAT16 = DType("bfloat16", "float", "kBFloat16", 2, "sofie::BFloat16")
 FLOAT32 = DType("float32", "float", "kFloat32", 4)
 FLOAT64 = DType("float64", "double", "kFloat64", 8)
 INT8 = DType("int8", "int8_t", "kInt8", 1)
@@ -41,14 +64,16 @@ UINT32 = DType("uint32", "uint32_t", "kUInt32", 4)
 UINT64 = DType("uint64", "uint64_t", "kUInt64", 8)
 BOOL = DType("bool", "bool", "kBool", 1)
 
-FLOATS = frozenset({FLOAT32, FLOAT64})
-SIGNED = frozenset({FLOAT32, FLOAT64, INT8, INT16, INT32, INT64})
+FLOATS = frozenset({FLOAT16, BFLOAT16, FLOAT32, FLOAT64})
+SIGNED = FLOATS | {INT8, INT16, INT32, INT64}
 UNSIGNED = frozenset({UINT8, UINT16, UINT32, UINT64})
 NUMBERS = SIGNED | UNSIGNED
 INTEGERS = NUMBERS - FLOATS
 ALL = NUMBERS | {BOOL}
 
 _FROM_ONNX = {
+    ir.DataType.FLOAT16: FLOAT16,
+    ir.DataType.BFLOAT16: BFLOAT16,
     ir.DataType.FLOAT: FLOAT32,
     ir.DataType.DOUBLE: FLOAT64,
     ir.DataType.INT8: INT8,

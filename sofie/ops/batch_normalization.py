@@ -58,7 +58,7 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
     if constants is None:
         return [_given_statistics(node, b, x, [gamma, beta, mean, variance])]
     scale, shift = (
-        b.constant(f"{node.label}.{what}", x.dtype, value.astype(x.dtype.name))
+        b.constant(f"{node.label}.{what}", x.dtype, value.astype(x.dtype.numpy))
         for what, value in zip(("scale", "shift"), constants, strict=True)
     )
 

@@ -14,5 +14,6 @@ from sofie.ops.registry import operator
 def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor]:
     """C++'s conversions: truncation towards zero, and non-zero is true."""
     to = node.out_dtype()
-    template = f"static_cast<{to.cpp}>({{0}})"
+    # What is not computed in is rounded once, from the type at hand.
+    template = f"static_cast<{to.cpp}>({{0}})" if to.is_native else "{0}"
     return [elementwise.apply(node, b, elementwise.given(inputs), to, template)]

@@ -6,7 +6,7 @@ from onnx import helper
 
 from sofie.testing.operators import graph, hold
 
-_TYPES = ["float32", "float64", "int32", "int64", "bool"]
+_TYPES = ["float16", "bfloat16", "float32", "float64", "int32", "int64", "bool"]
 
 
 @pytest.mark.parametrize("target", _TYPES)

@@ -4,4 +4,4 @@ from sofie.testing.operators import hold_elementwise
 
 
 def test_every_type_and_broadcast() -> None:
-    hold_elementwise("Exp", ["float32", "float64"])
+    hold_elementwise("Exp", ["float16", "bfloat16", "float32", "float64"])

@@ -177,7 +177,7 @@ def _products(
     placed: dict[int, tuple[Strided, int]] = {}
     for buffer in {id(t.buffer): t.buffer for t in terms}.values():
         group = [t for t in terms if t.buffer is buffer]
-        stacked = np.concatenate([t.weights for t in group]).astype(x.dtype.name)
+        stacked = np.concatenate([t.weights for t in group]).astype(x.dtype.numpy)
         width, columns = sympy.Integer(stacked.shape[1]), sympy.Integer(stacked.shape[0])
         rows = group[0].rows
         source = Strided(b, buffer, (dims.ONE, rows, width), (dims.ZERO, width, dims.ONE))

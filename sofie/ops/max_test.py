@@ -4,4 +4,6 @@ from sofie.testing.operators import hold_elementwise
 
 
 def test_every_type_and_broadcast() -> None:
-    hold_elementwise("Max", ["float32", "float64", "int32", "int64"], arity=3)
+    hold_elementwise(
+        "Max", ["float16", "bfloat16", "float32", "float64", "int32", "int64"], arity=3
+    )

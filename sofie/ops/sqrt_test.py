@@ -4,4 +4,4 @@ from sofie.testing.operators import hold_elementwise
 
 
 def test_every_type_and_broadcast() -> None:
-    hold_elementwise("Sqrt", ["float32", "float64"])
+    hold_elementwise("Sqrt", ["float16", "bfloat16", "float32", "float64"])

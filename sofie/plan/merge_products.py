@@ -183,7 +183,7 @@ def _bias(first: Gemm, second: Gemm) -> Region | None:
     for product in (first, second):
         count = int(product.n)
         if product.bias is None:
-            parts.append(np.zeros(count, np.dtype(product.dtype.name)))
+            parts.append(np.zeros(count, product.dtype.numpy))
         else:
             assert product.bias.buffer.data is not None
             start = int(product.bias.offset)

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "sofie/runtime/float16.h"
+
 namespace sofie {
 
 enum class DType : uint8_t {
@@ -23,8 +25,7 @@ enum class DType : uint8_t {
   kBool,
 };
 
-// The DType of a C++ type. Types without a DType do not compile. float16 and bfloat16 have no C++
-// type of their own in C++20: they reach a session through TensorView.
+// The DType of a C++ type. Types without a DType do not compile.
 template <class T>
 struct DTypeTraits;
 template <>
@@ -34,6 +35,14 @@ struct DTypeTraits<float> {
 template <>
 struct DTypeTraits<double> {
   static constexpr DType kValue = DType::kFloat64;
+};
+template <>
+struct DTypeTraits<Float16> {
+  static constexpr DType kValue = DType::kFloat16;
+};
+template <>
+struct DTypeTraits<BFloat16> {
+  static constexpr DType kValue = DType::kBFloat16;
 };
 template <>
 struct DTypeTraits<int8_t> {

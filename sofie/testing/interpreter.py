@@ -92,7 +92,7 @@ class _Machine:
                 self.memory[id(buffer)] = np.ascontiguousarray(buffer.data).reshape(-1)
                 self.written[id(buffer)] = np.ones(elements, bool)
             else:
-                self.memory[id(buffer)] = np.zeros(elements, np.dtype(buffer.dtype.name))
+                self.memory[id(buffer)] = np.zeros(elements, buffer.dtype.numpy)
                 self.written[id(buffer)] = np.zeros(elements, bool)
         return self.memory[id(buffer)]
 
@@ -152,7 +152,7 @@ class _Machine:
         rows = math.prod(self.size(loop.extent) for loop in step.kept)
         columns = math.prod(self.size(loop.extent) for loop in step.reduced)
         values = np.broadcast_to(
-            _Point(self, grid, rows * columns).value(step.load), rows * columns
+            _Point(self, grid, rows * columns).operand(step.load), rows * columns
         )
         parts = _combine(step.combine, values.reshape(rows, columns))
         if step.per_element:
@@ -190,7 +190,7 @@ class _Machine:
         groups = math.prod(self.size(loop.extent) for loop in step.kept)
         rows, width = self.size(step.row.extent), self.size(step.channel.extent)
         grid = self._grid((*step.kept, step.row, step.channel))
-        values = _Point(self, grid, groups * rows * width).value(step.load)
+        values = _Point(self, grid, groups * rows * width).operand(step.load)
         values = values.reshape(groups * rows, width).astype(np.float64)
         for layer in step.layers:
             weight = self.read_all(layer.weight.buffer).reshape(layer.outputs, -1)
@@ -209,7 +209,9 @@ class _Machine:
     def _topk(self, step: TopK) -> None:
         outer, axis, inner, k = (self.size(x) for x in (step.outer, step.axis, step.inner, step.k))
         rows = self.read_all(step.x).reshape(outer, axis, inner)
-        order = np.argsort(-rows if step.largest else rows, axis=1, kind="stable")[:, :k]
+        # The complement of an integer has the opposite order; its negative may overflow.
+        keys = np.invert(rows) if rows.dtype.kind in "iu" else -rows
+        order = np.argsort(keys if step.largest else rows, axis=1, kind="stable")[:, :k]
         if step.values is not None:
             self._write(step.values, np.take_along_axis(rows, order, axis=1))
         if step.indices is not None:
@@ -247,7 +249,17 @@ class _Point:
 
         return np.broadcast_to(np.asarray(_evaluate(value, lookup)), (self.points,))
 
+    def operand(self, node: expr.Expr) -> Array:
+        """A value as it is computed with: narrow floating-point types are widened."""
+        if isinstance(node, expr.Accumulator):
+            return self.accumulator[node.member]
+        value = self.value(node)
+        if isinstance(node, expr.Index) or node.dtype.is_native:
+            return value
+        return value.astype(_CPP_TYPES[node.dtype.cpp])
+
     def value(self, node: expr.Expr) -> Array:
+        """A value as it is in memory."""
         if isinstance(node, expr.Load):
             memory = self.machine.buffer(node.buffer)
             offset = self.index(node.offset)
@@ -262,11 +274,12 @@ class _Point:
             loaded: Array = memory[np.clip(offset, 0, memory.size - 1)]
             return loaded
         if isinstance(node, expr.Literal):
-            return np.full(self.points, node.value, np.dtype(node.dtype.name))
+            return np.full(self.points, node.value, node.dtype.numpy)
         if isinstance(node, expr.Index):
             return self.index(node.value)
         if isinstance(node, expr.Accumulator):
-            return self.accumulator[node.member]
+            reduced: Array = self.accumulator[node.member]
+            return reduced if node.dtype.is_native else reduced.astype(node.dtype.numpy)
         if isinstance(node, expr.Select):
             condition = np.broadcast_to(self.value(node.condition), (self.points,))
             outer = self.active
@@ -277,8 +290,8 @@ class _Point:
             self.active = outer
             return np.where(condition, then, other)
         assert isinstance(node, expr.Call), type(node).__name__
-        result = _call(node.template, [self.value(a) for a in node.args])
-        return np.broadcast_to(np.asarray(result, np.dtype(node.dtype.name)), (self.points,))
+        result = _call(node.template, [self.operand(a) for a in node.args])
+        return np.broadcast_to(np.asarray(result).astype(node.dtype.numpy), (self.points,))
 
     def store(self, *stores: Store) -> None:
         values = [self.value(store.value) for store in stores]

@@ -62,7 +62,11 @@ GemmArgs<T> FoldBatch(const GemmArgs<T>& args) {
 
 template void ValidateGemm(const GemmArgs<float>& args);
 template void ValidateGemm(const GemmArgs<double>& args);
+template void ValidateGemm(const GemmArgs<Float16>& args);
+template void ValidateGemm(const GemmArgs<BFloat16>& args);
 template GemmArgs<float> FoldBatch(const GemmArgs<float>& args);
 template GemmArgs<double> FoldBatch(const GemmArgs<double>& args);
+template GemmArgs<Float16> FoldBatch(const GemmArgs<Float16>& args);
+template GemmArgs<BFloat16> FoldBatch(const GemmArgs<BFloat16>& args);
 
 }  // namespace sofie

@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <type_traits>
 
 #include "sofie/runtime/backend.h"
+#include "sofie/runtime/float16.h"
 
 namespace sofie {
 
@@ -17,10 +19,14 @@ enum class Epilogue : uint8_t { kNone, kRelu, kGelu };
 // of A[k, m] with lda ≥ m; op(B) = B[k, n] with ldb ≥ n, or the transpose of B[n, k] with
 // ldb ≥ k; ldd ≥ n. Strides are the elements between successive matrices of a batch; 0 for A or B
 // means that all share the operand. D overlaps nothing. With beta == 0 the old D is not read.
-// With k == 0 the product is zero. T is float or double; float products use float
-// arithmetic, never TF32.
+// With k == 0 the product is zero. T is float, double, Float16 or BFloat16. float
+// products use float arithmetic, never TF32; those of the 16-bit types are summed, with all that
+// follows, in float and rounded once.
 template <class T>
 struct GemmArgs {
+  // What is computed in.
+  using Scalar = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
   const T* a = nullptr;
   const T* b = nullptr;
   T* d = nullptr;
@@ -37,12 +43,12 @@ struct GemmArgs {
   int64_t stride_d = 0;
   bool trans_a = false;
   bool trans_b = false;
-  T alpha = 1;
-  T beta = 0;
+  Scalar alpha = 1;
+  Scalar beta = 0;
   Epilogue epilogue = Epilogue::kNone;
 };
 
-// What the launcher calls: a Blas with products of both precisions.
+// What the launcher calls: a Blas with products of all precisions.
 class GemmBlas : public Blas {
  public:
   // What is left to the caller: cuBLASLt has no exact Gelu, in double precision no epilogue at all,
@@ -57,6 +63,8 @@ class GemmBlas : public Blas {
   // Puts the product into the context's queue.
   virtual Rest Gemm(LaunchContext& context, const GemmArgs<float>& args) = 0;
   virtual Rest Gemm(LaunchContext& context, const GemmArgs<double>& args) = 0;
+  virtual Rest Gemm(LaunchContext& context, const GemmArgs<Float16>& args) = 0;
+  virtual Rest Gemm(LaunchContext& context, const GemmArgs<BFloat16>& args) = 0;
 };
 
 // Throws ArgumentError, naming the argument, unless the arguments describe valid matrices.

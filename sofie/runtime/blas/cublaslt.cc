@@ -9,9 +9,11 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "sofie/runtime/blas/blas.h"
+#include "sofie/runtime/dtype.h"
 #include "sofie/runtime/error.h"
 
 namespace sofie {
@@ -50,17 +52,31 @@ struct Types;
 template <>
 struct Types<float> {
   static constexpr cudaDataType_t kData = CUDA_R_32F;
+  static constexpr cudaDataType_t kScalar = CUDA_R_32F;
   static constexpr cublasComputeType_t kCompute = CUBLAS_COMPUTE_32F;
 };
 template <>
 struct Types<double> {
   static constexpr cudaDataType_t kData = CUDA_R_64F;
+  static constexpr cudaDataType_t kScalar = CUDA_R_64F;
   static constexpr cublasComputeType_t kCompute = CUBLAS_COMPUTE_64F;
+};
+template <>
+struct Types<Float16> {
+  static constexpr cudaDataType_t kData = CUDA_R_16F;
+  static constexpr cudaDataType_t kScalar = CUDA_R_32F;
+  static constexpr cublasComputeType_t kCompute = CUBLAS_COMPUTE_32F;
+};
+template <>
+struct Types<BFloat16> {
+  static constexpr cudaDataType_t kData = CUDA_R_16BF;
+  static constexpr cudaDataType_t kScalar = CUDA_R_32F;
+  static constexpr cublasComputeType_t kCompute = CUBLAS_COMPUTE_32F;
 };
 
 // All that the choice of an algorithm depends on, and nothing else.
 struct Key {
-  bool is_double;
+  DType dtype;
   bool trans_a;
   bool trans_b;
   bool accumulates;  // beta != 0
@@ -140,6 +156,12 @@ class CublasLt final : public GemmBlas {
   Rest Gemm(LaunchContext& context, const GemmArgs<double>& args) override {
     return Run(context, args);
   }
+  Rest Gemm(LaunchContext& context, const GemmArgs<Float16>& args) override {
+    return Run(context, args);
+  }
+  Rest Gemm(LaunchContext& context, const GemmArgs<BFloat16>& args) override {
+    return Run(context, args);
+  }
 
  private:
   template <class T>
@@ -154,12 +176,12 @@ class CublasLt final : public GemmBlas {
                           " exceeds what cuBLASLt can count");
     }
     // What cuBLASLt is to do itself. Gelu comes after the bias; one pass does both.
-    const bool fuses = sizeof(T) == sizeof(float) && args.epilogue != Epilogue::kGelu;
+    const bool fuses = !std::is_same_v<T, double> && args.epilogue != Epilogue::kGelu;
     const Key key = {
-        .is_double = sizeof(T) == sizeof(double),
+        .dtype = kDTypeOf<T>,
         .trans_a = args.trans_a,
         .trans_b = args.trans_b,
-        .accumulates = args.beta != T{0},
+        .accumulates = args.beta != 0,
         .has_bias = fuses && has_bias,
         .has_relu = fuses && args.epilogue == Epilogue::kRelu,
         .m = args.m,
@@ -217,7 +239,7 @@ class CublasLt final : public GemmBlas {
   template <class T>
   bool Choose(const Key& key, bool bias, bool relu, Plan* plan) {
     cublasLtMatmulDesc_t description = nullptr;
-    Check(cublasLtMatmulDescCreate(&description, Types<T>::kCompute, Types<T>::kData),
+    Check(cublasLtMatmulDescCreate(&description, Types<T>::kCompute, Types<T>::kScalar),
           "cublasLtMatmulDescCreate");
     plan->description.reset(description);
     Set(description, CUBLASLT_MATMUL_DESC_TRANSA, key.trans_b ? CUBLAS_OP_T : CUBLAS_OP_N);

@@ -11,17 +11,22 @@ namespace sofie::kernels {
 // if it is null.
 template <class T, class I>
 struct BiasActivation {
+  using Scalar = typename GemmArgs<T>::Scalar;
+
   T* d;
   const T* bias;
   I stride;
   I ldd;
-  T scale;
+  Scalar scale;
   Epilogue epilogue;
 
   ALPAKA_FN_ACC void operator()(I z, I i, I j) const {
     T& element = d[z * stride + i * ldd + j];
-    const T x = (scale == T{0} ? T{0} : scale * element) + (bias == nullptr ? T{0} : bias[j]);
-    element = epilogue == Epilogue::kRelu ? Relu(x) : epilogue == Epilogue::kGelu ? Gelu(x) : x;
+    Scalar x = scale == 0 ? Scalar{0} : scale * Scalar{element};
+    if (bias != nullptr) x += Scalar{bias[j]};
+    if (epilogue == Epilogue::kRelu) x = Relu(x);
+    if (epilogue == Epilogue::kGelu) x = Gelu(x);
+    element = static_cast<T>(x);
   }
 };
 

@@ -27,6 +27,16 @@ struct GemmCase {
   double beta = 0;
 };
 
+// The largest relative error: that of the sums, or of their rounding to 16 bits.
+template <class T>
+inline constexpr double kTolerance = 2e-6;
+template <>
+inline constexpr double kTolerance<double> = 1e-14;
+template <>
+inline constexpr double kTolerance<Float16> = 5e-4;
+template <>
+inline constexpr double kTolerance<BFloat16> = 4e-3;
+
 template <class B>
 class GemmTest : public ::testing::Test {
  protected:
@@ -56,8 +66,8 @@ class GemmTest : public ::testing::Test {
     args.stride_a = c.shared_a ? 0 : size_a;
     args.stride_b = c.shared_b ? 0 : size_b;
     args.stride_d = size_d;
-    args.alpha = static_cast<T>(c.alpha);
-    args.beta = static_cast<T>(c.beta);
+    args.alpha = static_cast<typename GemmArgs<T>::Scalar>(c.alpha);
+    args.beta = static_cast<typename GemmArgs<T>::Scalar>(c.beta);
     args.epilogue = c.epilogue;
 
     const std::vector<T> a = RandomVector<T>(size_a * (c.shared_a ? 1 : c.batch), 41);
@@ -86,7 +96,8 @@ class GemmTest : public ::testing::Test {
       // The old D must not be read.
       for (int64_t z = 0; z < c.batch; ++z) {
         for (int64_t i = 0; i < c.m; ++i) {
-          for (int64_t j = 0; j < c.n; ++j) d[z * args.stride_d + i * args.ldd + j] = NAN;
+          for (int64_t j = 0; j < c.n; ++j)
+            d[z * args.stride_d + i * args.ldd + j] = static_cast<T>(NAN);
         }
       }
     }
@@ -101,7 +112,7 @@ class GemmTest : public ::testing::Test {
     args.bias = c.bias ? bias_array.data() : nullptr;
     Launcher<B>(*context_).Gemm(args);
     const std::vector<T>& got = d_array.Read(context_);
-    const double tolerance = std::is_same_v<T, float> ? 2e-6 : 1e-14;
+    const double tolerance = kTolerance<T>;
     EXPECT_LT(RelativeError(got, expected), tolerance);
     for (size_t i = 0; i < got.size(); ++i) {
       ASSERT_NEAR(got[i], expected[i], 20 * tolerance * (1 + std::sqrt(c.k))) << i;
@@ -171,6 +182,10 @@ TYPED_TEST(GemmTest, LayoutsInSinglePrecision) { this->template AllLayouts<float
 TYPED_TEST(GemmTest, LayoutsInDoublePrecision) { this->template AllLayouts<double>(); }
 TYPED_TEST(GemmTest, EpiloguesInSinglePrecision) { this->template AllEpilogues<float>(); }
 TYPED_TEST(GemmTest, EpiloguesInDoublePrecision) { this->template AllEpilogues<double>(); }
+TYPED_TEST(GemmTest, LayoutsInHalfPrecision) { this->template AllLayouts<Float16>(); }
+TYPED_TEST(GemmTest, EpiloguesInHalfPrecision) { this->template AllEpilogues<Float16>(); }
+TYPED_TEST(GemmTest, LayoutsInBFloat16) { this->template AllLayouts<BFloat16>(); }
+TYPED_TEST(GemmTest, EpiloguesInBFloat16) { this->template AllEpilogues<BFloat16>(); }
 
 TYPED_TEST(GemmTest, ManyRows) {
   this->template Check<float>(
@@ -178,7 +193,11 @@ TYPED_TEST(GemmTest, ManyRows) {
   this->template Check<float>({.m = 1, .n = 3000, .k = 17, .bias = true});
 }
 
-TYPED_TEST(GemmTest, LongSums) { this->template Check<float>({.m = 17, .n = 19, .k = 10007}); }
+TYPED_TEST(GemmTest, LongSums) {
+  this->template Check<float>({.m = 17, .n = 19, .k = 10007});
+  this->template Check<Float16>({.m = 17, .n = 19, .k = 10007});
+  this->template Check<BFloat16>({.m = 300, .n = 600, .k = 700, .beta = 0.5});
+}
 
 TYPED_TEST(GemmTest, ManyMatrices) {
   this->template Check<float>({.m = 100, .n = 100, .k = 3, .batch = 70, .trans_b = true});

@@ -148,7 +148,9 @@ std::vector<T> RandomVector(int64_t elements, uint32_t seed) {
   std::mt19937 random(seed);
   std::vector<T> values(static_cast<size_t>(elements));
   for (T& value : values) {
-    if constexpr (std::is_floating_point_v<T>) {
+    if constexpr (std::is_class_v<T>) {
+      value = T(std::uniform_real_distribution<float>(-1, 1)(random));
+    } else if constexpr (std::is_floating_point_v<T>) {
       value = std::uniform_real_distribution<T>(-1, 1)(random);
     } else {
       value = static_cast<T>(std::uniform_int_distribution<int>(0, 20)(random));

@@ -144,7 +144,7 @@ class Launcher {
                                     bias,
                                     static_cast<I>(args.stride_d),
                                     static_cast<I>(args.ldd),
-                                    rest.scale ? args.beta : T{1},
+                                    rest.scale ? args.beta : 1,
                                     rest.epilogue};
       });
     }

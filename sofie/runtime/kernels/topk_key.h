@@ -33,6 +33,7 @@ struct TopKKey {
   using Type = std::conditional_t<(sizeof(T) <= 4), uint32_t, uint64_t>;
 
   SOFIE_MATH_FN static Type Of(T x, bool largest) {
+    if constexpr (std::is_class_v<T>) return TopKKey<float>::Of(x, largest);
     constexpr Type kSign = Type{1} << (8 * sizeof(Type) - 1);
     Type key = 0;
     if constexpr (std::is_floating_point_v<T>) {

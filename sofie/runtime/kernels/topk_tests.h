@@ -76,7 +76,9 @@ class TopKTest : public ::testing::Test {
   template <class T>
   static std::vector<T> WithTies(int64_t elements, uint32_t seed) {
     std::vector<T> x = RandomVector<T>(elements, seed);
-    if constexpr (std::is_floating_point_v<T>) {
+    if constexpr (std::is_class_v<T>) {
+      for (T& v : x) v = T(std::round(v * 10) / 10);
+    } else if constexpr (std::is_floating_point_v<T>) {
       for (T& v : x) v = std::round(v * 10) / 10;
     }
     return x;
@@ -174,6 +176,8 @@ TYPED_TEST(TopKTest, OtherTypes) {
         this->Check(this->template WithTies<double>(4 * axis, 29), 4, axis, 1, k, largest);
         this->Check(this->template WithTies<int64_t>(4 * axis, 30), 4, axis, 1, k, largest);
         this->Check(this->template WithTies<uint8_t>(4 * axis, 31), 4, axis, 1, k, largest);
+        this->Check(this->template WithTies<Float16>(4 * axis, 35), 4, axis, 1, k, largest);
+        this->Check(this->template WithTies<BFloat16>(4 * axis, 36), 4, axis, 1, k, largest);
       }
     }
   }
