@@ -123,6 +123,13 @@ def scalar(dtype: DType, value: float) -> Literal:
     return Literal(dtype if dtype.is_float else FLOAT32, value)
 
 
+def rounded(value: Expr, dtype: DType) -> Expr:
+    """The value in a type that may be narrower."""
+    if value.dtype is dtype:
+        return value
+    return Call(dtype, f"static_cast<{dtype.cpp}>({{0}})", (value,))
+
+
 def predicate(name: str, template: str, *, since: int, dtypes: Iterable[DType]) -> None:
     """Registers an operator of one input whose result is bool."""
 

@@ -6,7 +6,7 @@ from sofie.ir import dtype
 from sofie.ir.builder import Builder
 from sofie.ir.node import Node
 from sofie.ir.tensor import Reshape, Tensor
-from sofie.ops.reduction import over_axes
+from sofie.ops.reduction import Rule, over_axes
 from sofie.ops.registry import operator
 
 
@@ -15,4 +15,4 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
     """The maximum over all spatial axes."""
     x = inputs[0]
     assert x is not None
-    return [Reshape(over_axes(b, x, range(2, x.rank), "Max"), node.out_shape())]
+    return [Reshape(over_axes(b, x, range(2, x.rank), Rule("Max")), node.out_shape())]

@@ -16,6 +16,7 @@ from sofie.ir.expr import Index as IndexValue
 from sofie.ir.node import Node
 from sofie.ir.program import Combine
 from sofie.ir.tensor import Broadcast, Index, Reduction, Reshape, Strided, Tensor
+from sofie.ops.elementwise import rounded
 
 # What becomes of a normalised element, given its index.
 Affine = Callable[[Expr, Index], Expr]
@@ -119,13 +120,6 @@ def statistic(
         [x],
     )
     return Reshape(rows, shape)
-
-
-def rounded(value: Expr, dtype: DType) -> Expr:
-    """The value in a type that may be narrower."""
-    if value.dtype is dtype:
-        return value
-    return Call(dtype, f"static_cast<{dtype.cpp}>({{0}})", (value,))
 
 
 def optional_statistics(

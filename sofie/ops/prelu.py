@@ -9,10 +9,8 @@ from sofie.ir.tensor import Tensor
 from sofie.ops import elementwise
 from sofie.ops.registry import operator
 
-_TYPES = dtype.FLOATS | {dtype.INT32, dtype.INT64, dtype.UINT32, dtype.UINT64}
 
-
-@operator("PRelu", since=7, dtypes=_TYPES)
+@operator("PRelu", since=7, dtypes=dtype.FLOATS | dtype.WIDE_INTEGERS)
 def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor]:
     """A leaky Relu whose slopes broadcast to the input."""
     template = "sofie::kernels::LeakyRelu({0}, {1})"

@@ -2,5 +2,8 @@
 
 from sofie.ir import dtype
 from sofie.ops import reduction
+from sofie.ops.reduction import Rule
 
-reduction.reduction("ReduceL1", "Sum", since=1, dtypes=dtype.FLOATS, prepare=reduction.magnitude)
+reduction.reduction(
+    "ReduceL1", Rule("Sum", prepare=reduction.magnitude), dtypes=dtype.FLOATS | dtype.WIDE_INTEGERS
+)

@@ -2,5 +2,6 @@
 
 from sofie.ir import dtype
 from sofie.ops import reduction
+from sofie.ops.reduction import Rule
 
-reduction.reduction("ReduceMax", "Max", since=1, dtypes=dtype.NUMBERS)
+reduction.reduction("ReduceMax", Rule("Max"), dtypes=dtype.ALL)

@@ -2,7 +2,10 @@
 
 from sofie.ir import dtype
 from sofie.ops import reduction
+from sofie.ops.reduction import Rule
 
 reduction.reduction(
-    "ReduceMean", "Sum", since=1, dtypes=dtype.FLOATS, finish=reduction.divide_by_count
+    "ReduceMean",
+    Rule("Sum", finish=reduction.divide_by_count),
+    dtypes=dtype.FLOATS | dtype.WIDE_INTEGERS,
 )

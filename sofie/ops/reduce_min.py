@@ -2,5 +2,6 @@
 
 from sofie.ir import dtype
 from sofie.ops import reduction
+from sofie.ops.reduction import Rule
 
-reduction.reduction("ReduceMin", "Min", since=1, dtypes=dtype.NUMBERS)
+reduction.reduction("ReduceMin", Rule("Min"), dtypes=dtype.ALL)

@@ -2,5 +2,6 @@
 
 from sofie.ir import dtype
 from sofie.ops import reduction
+from sofie.ops.reduction import Rule
 
-reduction.reduction("ReduceProd", "Product", since=1, dtypes=dtype.NUMBERS)
+reduction.reduction("ReduceProd", Rule("Product"), dtypes=dtype.NUMBERS)

@@ -2,7 +2,10 @@
 
 from sofie.ir import dtype
 from sofie.ops import reduction
+from sofie.ops.reduction import Rule
 
 reduction.reduction(
-    "ReduceSumSquare", "Sum", since=1, dtypes=dtype.FLOATS, prepare=reduction.square
+    "ReduceSumSquare",
+    Rule("Sum", prepare=reduction.square),
+    dtypes=dtype.FLOATS | dtype.WIDE_INTEGERS,
 )

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from sofie.ir import dims
 from sofie.ir.builder import Builder
-from sofie.ir.dtype import FLOAT32, INT64, DType
-from sofie.ir.expr import Call, Expr, Index
+from sofie.ir.dtype import FLOAT32, FLOAT64, INT64, DType, wide
+from sofie.ir.expr import Accumulator, Call, Expr, Index
 from sofie.ir.node import Node
 from sofie.ir.program import Combine
 from sofie.ir.tensor import Dense, Reduction, Reshape, Tensor
 from sofie.ir.tensor import Index as TensorIndex
+from sofie.ops.elementwise import rounded
 from sofie.ops.registry import operator
-
-# What is combined for each element, and what becomes of the result with ``count`` elements in it.
-Prepare = Callable[[Expr], Expr]
-Finish = Callable[[Expr, dims.Expr], Expr]
-
 
 # Dense layers that are kept on the chip: rows of a group, and widths of layers.
 _FUSED_ROWS = (16, 32)
@@ -25,8 +22,26 @@ _WIDEST = 256
 _WIDEST_INPUT = 512
 
 
-def _as_it_is(value: Expr) -> Expr:
-    return value
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    """What a reduction computes.
+
+    Attributes:
+      combine: joins two elements.
+      number: the type to compute in, from that of the elements.
+      prepare: what is combined, from an element; ``None`` is the element itself.
+      finish: the result from the combined elements and their number; ``None`` likewise.
+    """
+
+    combine: str
+    number: Callable[[DType], DType] = wide
+    prepare: Callable[[Expr], Expr] | None = None
+    finish: Callable[[Expr, dims.Expr], Expr] | None = None
+
+
+def real(dtype: DType) -> DType:
+    """float64 for integers, and at least float32."""
+    return wide(dtype) if dtype.is_float else FLOAT64
 
 
 def _is_fusable(dense: Dense, axes: Sequence[int]) -> bool:
@@ -58,44 +73,34 @@ def reduce_axes(node: Node) -> list[int] | None:
     return sorted(a % rank for a in axes)
 
 
-def over_axes(
-    b: Builder,
-    x: Tensor,
-    axes: Sequence[int],
-    combine: str,
-    prepare: Prepare = _as_it_is,
-    finish: Finish = lambda value, _: value,
-) -> Reduction:
+def over_axes(b: Builder, x: Tensor, axes: Sequence[int], rule: Rule) -> Reduction:
     """``x`` with ``axes`` reduced away."""
     kept = [a for a in range(x.rank) if a not in axes]
     reduced = [x.shape[a] for a in axes]
-    count = dims.product(reduced)
+    count, number = dims.product(reduced), rule.number(x.dtype)
 
     def element(outer: TensorIndex, inner: TensorIndex) -> Expr:
         index: list[dims.Expr] = [dims.ZERO] * x.rank
         for axis, i in zip([*kept, *axes], [*outer, *inner], strict=True):
             index[axis] = i
-        return prepare(x.load(tuple(index)))
+        value = x.load(tuple(index))
+        if x.dtype is not number and not x.dtype.is_float:
+            value = rounded(value, number)
+        return value if rule.prepare is None else rule.prepare(value)
 
-    plain = prepare is _as_it_is and combine in ("Sum", "Max")
+    def finish(value: Expr) -> Expr:
+        return rounded(value if rule.finish is None else rule.finish(value, count), x.dtype)
+
+    plain = rule.prepare is None and rule.combine in ("Sum", "Max")
     dense = x if isinstance(x, Dense) and plain and _is_fusable(x, axes) else None
     shape = [x.shape[a] for a in kept]
-    return Reduction(
-        b,
-        shape,
-        reduced,
-        Combine(combine, x.dtype),
-        element,
-        lambda value: finish(value, count),
-        x.dtype,
-        [x],
-        dense,
-    )
+    combine = Combine(rule.combine, number)
+    return Reduction(b, shape, reduced, combine, element, finish, x.dtype, [x], dense)
 
 
 def square(value: Expr) -> Expr:
     """``value`` times itself."""
-    return Call(value.dtype, "{0} * {0}", (value,))
+    return Call(wide(value.dtype), "{0} * {0}", (value,))
 
 
 def magnitude(value: Expr) -> Expr:
@@ -104,28 +109,37 @@ def magnitude(value: Expr) -> Expr:
 
 
 def divide_by_count(value: Expr, count: dims.Expr) -> Expr:
-    """The mean of ``count`` elements, from their sum."""
+    """The mean of ``count`` elements, from their sum; that of integers is rounded to zero."""
     number = Call(value.dtype, f"static_cast<{value.dtype.cpp}>({{0}})", (Index(INT64, count),))
-    return Call(value.dtype, "{0} / {1}", (value, number))
+    template = "{0} / {1}" if value.dtype.is_float else "sofie::kernels::Divide({0}, {1})"
+    return Call(value.dtype, template, (value, number))
 
 
-def reduction(
-    name: str,
-    combine: str,
-    *,
-    since: int,
-    dtypes: Iterable[DType],
-    prepare: Prepare = _as_it_is,
-    finish: Finish = lambda value, _: value,
-) -> None:
+def square_root(value: Expr, _: dims.Expr) -> Expr:
+    """The square root."""
+    return Call(value.dtype, "sofie::kernels::Sqrt({0})", (value,))
+
+
+def logarithm(value: Expr, _: dims.Expr) -> Expr:
+    """The natural logarithm."""
+    return Call(value.dtype, "sofie::kernels::Log({0})", (value,))
+
+
+def log_sum_exp(value: Expr, _: dims.Expr) -> Expr:
+    """The logarithm of the sum of exponentials, from what MaxSumExp combines."""
+    parts = (Accumulator(value.dtype, "max"), Accumulator(value.dtype, "sum"))
+    return Call(value.dtype, "sofie::kernels::LogSumExp({0}, {1})", parts)
+
+
+def reduction(name: str, rule: Rule, *, dtypes: Iterable[DType]) -> None:
     """Registers a Reduce operator."""
 
     def check(node: Node) -> Iterator[str]:
         if reduce_axes(node) is None:
             yield "axes that depend on data"
 
-    @operator(name, since=since, dtypes=dtypes, check=check)
+    @operator(name, since=1, dtypes=dtypes, check=check)
     def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor]:
         x, axes = inputs[0], reduce_axes(node)
         assert x is not None and axes is not None
-        return [Reshape(over_axes(b, x, axes, combine, prepare, finish), node.out_shape())]
+        return [Reshape(over_axes(b, x, axes, rule), node.out_shape())]

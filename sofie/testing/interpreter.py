@@ -368,10 +368,14 @@ def _combine(combine: Combine, values: Array) -> dict[str, Array]:
 
 
 def _lowest(dtype: np.dtype[Any]) -> Any:
+    if dtype.kind == "b":
+        return False
     return -np.inf if dtype.kind == "f" else np.iinfo(dtype).min
 
 
 def _highest(dtype: np.dtype[Any]) -> Any:
+    if dtype.kind == "b":
+        return True
     return np.inf if dtype.kind == "f" else np.iinfo(dtype).max
 
 

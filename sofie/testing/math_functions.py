@@ -133,6 +133,7 @@ FUNCTIONS: dict[str, Any] = {
     "LeakyRelu": lambda x, slope: np.where(x < 0, slope * x, x),
     "Log": np.log,
     "Log1p": np.log1p,
+    "LogSumExp": lambda m, total: np.where(np.isinf(m), m, m + np.log(total)),
     "Maximum": np.maximum,
     "Minimum": np.minimum,
     "Mish": lambda x: x * np.tanh(_softplus(x)),

@@ -222,6 +222,11 @@ template <class T>
 SOFIE_LIBM_FN T Softsign(T x) {
   return x / (T{1} + Abs(x));
 }
+// The logarithm of Σ exp(x), from the maximum of x and Σ exp(x - maximum).
+template <class T>
+SOFIE_LIBM_FN T LogSumExp(T maximum, T sum) {
+  return IsInf(maximum) ? maximum : maximum + std::log(sum);
+}
 // x sigmoid(alpha x).
 template <class T>
 SOFIE_LIBM_FN T Swish(T x, T alpha) {
