@@ -30,7 +30,8 @@ class Node:
     @property
     def label(self) -> str:
         """What messages and the profile call the node."""
-        return self.raw.name or f"{self.raw.op_type}({self.raw.outputs[0].name})"
+        name = next((value.name for value in self.raw.outputs if value.name), "")
+        return self.raw.name or f"{self.raw.op_type}({name})"
 
     # Attributes.
 
