@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import onnx_ir as ir
+
 from sofie.importer.errors import ModelError
 from sofie.importer.load import Model
 from sofie.ir import dims
 from sofie.ir.dtype import from_onnx
 from sofie.ir.node import Node, version_of
-from sofie.ops import registry
+from sofie.ops import control_flow, registry
 
 # sofie::kMaxRank, what a view can say.
 _HIGHEST_RANK = 8
@@ -20,8 +22,9 @@ def check(model: Model) -> None:
       ModelError: lists every node that is in the way, with operator, reason and remedy.
     """
     known = {str(dims.symbol(i)) for i in range(len(model.symbols))}
+    known |= {s.name for s in map(control_flow.variable, control_flow.loops(model.graph))}
     problems: list[str] = []
-    for raw in model.graph:
+    for raw in ir.traversal.RecursiveGraphIterator(model.graph):
         node = Node(raw, version_of(model.ir_model, raw.domain))
         problems += [f"  {node.label} ({node.op_type}): {why}" for why in _reasons(node, known)]
     for value in (*model.graph.inputs, *model.graph.outputs):

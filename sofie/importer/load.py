@@ -15,9 +15,9 @@ import onnx_shape_inference
 from google.protobuf.message import DecodeError
 from onnx_ir.passes import common
 
-from sofie.importer import functions
+from sofie.importer import branches, functions
 from sofie.importer.errors import ModelError
-from sofie.ops import registry
+from sofie.ops import control_flow, registry
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,7 +55,7 @@ def load(path: pathlib.Path) -> Model:
         _check_tensors(model)
         common.InlinePass()(model)
         _infer(model)
-        while functions.expand(model):
+        while branches.fold(model) or functions.expand(model):
             _infer(model)
     except ModelError:
         raise
@@ -77,6 +77,7 @@ def infer_shapes(model: ir.Model) -> None:
     for node in ir.traversal.RecursiveGraphIterator(model.graph):
         for output in node.outputs:
             output.shape = None
+    control_flow.prepare(model.graph)
     onnx_shape_inference.infer_symbolic_shapes(model, policy="override")
 
 

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
+import onnx_ir
 import sympy
 
 from sofie.ir import dims, expr, loops
@@ -29,6 +30,9 @@ from sofie.ir.program import (
 )
 from sofie.ir.tensor import Dense, Index, Lazy, Reduction, Strided, Tensor
 
+# Lowers a graph inside of a node, for tensors that it takes, to those that it gives.
+Subgraph = Callable[[onnx_ir.Graph, Sequence[Tensor]], list[Tensor]]
+
 
 class Builder:
     """Collects the steps of one program.
@@ -41,10 +45,17 @@ class Builder:
       level: how many repetitions the steps that are made now are inside of.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, subgraph: Subgraph | None = None, iterations: int = 0) -> None:
+        """Starts a program.
+
+        Args:
+          subgraph: lowers a graph inside of a node.
+          iterations: how many loop variables the graph itself speaks of.
+        """
+        self._subgraph = subgraph
         self.level = 0
         self._levels: list[list[Step]] = [[]]
-        self._repetitions = 0
+        self._repetitions = iterations
         self.requirements: list[Requirement] = []
         self.node = ""
         self.ranges: dict[sympy.Symbol, dims.Expr] = {}
@@ -55,18 +66,34 @@ class Builder:
         """The steps so far at the current level."""
         return self._levels[self.level]
 
+    def subgraph(self, graph: onnx_ir.Graph, inputs: Sequence[Tensor]) -> list[Tensor]:
+        """Lowers a graph inside of the current node; gives its outputs."""
+        assert self._subgraph is not None
+        node = self.node
+        outputs = self._subgraph(graph, inputs)
+        self.enter(node)
+        return outputs
+
     @contextlib.contextmanager
-    def repeat(self, extent: dims.Expr) -> Iterator[sympy.Symbol]:
+    def repeat(
+        self, extent: dims.Expr, variable: sympy.Symbol | None = None
+    ) -> Iterator[sympy.Symbol]:
         """What is launched within it is launched once for every value of the variable it gives.
 
         Tensors made within it hold nothing outside of it: what is needed later must be in memory
         that was made before. Tensors from before that get memory within it get it ahead of it.
 
+        Args:
+          extent: how many times.
+          variable: counts the iterations; a new one by default.
+
         Raises:
           ValueError: a buffer's extent depends on the variable.
         """
-        loop = Loop(dims.iteration(self._repetitions), extent)
-        self._repetitions += 1
+        if variable is None:
+            variable = dims.iteration(self._repetitions)
+            self._repetitions += 1
+        loop = Loop(variable, extent)
         self._levels.append([])
         self.level += 1
         yield loop.var

@@ -165,7 +165,7 @@ def known_values(value: onnx_ir.Value) -> tuple[dims.Expr, ...] | None:
         )
     # The library has symbols of its own for what depends on data; those are no sizes.
     symbols = {s.name for value in parsed for s in value.free_symbols}
-    ours = all(name[0] == "s" and name[1:].isdigit() for name in symbols)
+    ours = all(name[0] in "st" and name[1:].isdigit() for name in symbols)
     return tuple(parsed) if ours else None
 
 

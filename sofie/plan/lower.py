@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import onnx_ir as ir
 
 from sofie.importer.errors import ModelError
@@ -19,7 +21,7 @@ from sofie.ir.node import (
 )
 from sofie.ir.program import Buffer, BufferKind, Output, Program
 from sofie.ir.tensor import Strided, Tensor
-from sofie.ops import registry
+from sofie.ops import control_flow, registry
 from sofie.plan.merge_products import merge_products
 
 
@@ -36,7 +38,8 @@ def lower(model: Model) -> Program:
 class _Lowering:
     def __init__(self, model: Model) -> None:
         self.model = model
-        self.builder = Builder()
+        loops = sum(1 for _ in control_flow.loops(model.graph))
+        self.builder = Builder(self._subgraph, loops)
         self.tensors: dict[ir.Value, Tensor] = {}
 
     def run(self) -> Program:
@@ -60,9 +63,19 @@ class _Lowering:
         self._set(value, Strided.whole(self.builder, buffer))
         return buffer
 
+    def _subgraph(self, graph: ir.Graph, inputs: Sequence[Tensor]) -> list[Tensor]:
+        """Lowers the nodes of a graph inside of a node."""
+        for value, tensor in zip(graph.inputs, inputs, strict=True):
+            self._set(value, tensor)
+        for raw in graph:
+            self._lower(Node(raw, version_of(self.model.ir_model, raw.domain)))
+        return [self._get(value) for value in graph.outputs]
+
     def _set(self, value: ir.Value, tensor: Tensor) -> None:
         self.tensors[value] = tensor
         readers = len(value.uses()) + value.is_graph_output()
+        # A graph inside of a node may read it many times.
+        readers += sum(use.node.graph is not value.graph for use in value.uses())
         if readers > 1:
             tensor.share(readers - 1)
 

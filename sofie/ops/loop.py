@@ -1,0 +1,115 @@
+"""Loop: https://onnx.ai/onnx/operators/onnx__Loop.html"""
+
+from collections.abc import Iterator, Sequence
+
+import onnx_ir as ir
+import onnx_shape_inference as inference
+
+from sofie.ir import dims
+from sofie.ir.builder import Builder
+from sofie.ir.dtype import BOOL
+from sofie.ir.expr import Literal
+from sofie.ir.node import Node
+from sofie.ir.tensor import Strided, Tensor
+from sofie.ops import control_flow as flow
+from sofie.ops.registry import operator
+
+# The body's inputs and outputs before those that are handed on.
+_INPUTS, _OUTPUTS = 2, 1
+
+
+def _carried(node: Node) -> int:
+    return len(node.raw.inputs) - _INPUTS
+
+
+def _infer(ctx: inference.ShapeInferenceContext, raw: ir.Node) -> None:
+    """In place of the library's rule, which wants a condition."""
+    node = Node(raw, ctx.get_opset_version(""))
+    trips = _trips(node)
+    count = ctx.new_symbolic_dim() if trips is None else dims.as_dim(trips)
+    for position, output in enumerate(raw.outputs):
+        result = flow.graph_of(node, "body").outputs[position + _OUTPUTS]
+        if not isinstance(result.type, ir.TensorType):
+            output.type = result.type
+            continue
+        shape = result.shape
+        if shape is not None and position >= _carried(node):
+            shape = ir.Shape([count, *shape])
+        ctx.set_shape_and_dtype(output, shape, result.dtype)
+
+
+for _version in inference.registry.version_boundaries("", "Loop"):
+    inference.registry.register("", "Loop", since_version=_version)(_infer)
+
+
+def _runs_to_the_end(node: Node) -> bool:
+    """True where the body never ends the loop."""
+    body = flow.graph_of(node, "body")
+    condition = flow.origin(body.outputs[0])
+    return condition is body.inputs[1] or flow.is_true(condition)
+
+
+def _trips(node: Node) -> dims.Expr | None:
+    """The number of iterations where the body never ends the loop; None if there is no end."""
+    trips = node.known(0)
+    if trips is None:
+        return None
+    condition = (dims.ONE,) if not node.has(1) else _truth(node, 1)
+    if condition is None:
+        return None
+    return dims.largest(trips[0], dims.ZERO) * condition[0]
+
+
+def _truth(node: Node, position: int) -> tuple[dims.Expr, ...] | None:
+    value = flow.origin(node.input(position))
+    return (dims.ONE,) if flow.is_true(value) else node.known(position)
+
+
+def _check(node: Node) -> Iterator[str]:
+    body = flow.graph_of(node, "body")
+    if not _runs_to_the_end(node):
+        yield "a condition that the body computes"
+    elif node.has(0) and _trips(node) is None:
+        yield "a trip count or a condition that depends on data"
+    elif not node.has(0):
+        yield "a loop without an end"
+    pairs = [(i + _INPUTS, i + _OUTPUTS) for i in range(_carried(node))]
+    yield from flow.check_carried(body, pairs)
+
+
+@operator("Loop", since=1, dtypes=None, check=_check)
+def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor | None]:
+    """The body, once for every trip."""
+    body = flow.graph_of(node, "body")
+    trips = _trips(node)
+    assert trips is not None
+    initial = [t for t in inputs[2:] if t is not None]
+    # What the body hands on as it is needs no memory.
+    fixed = [_is_fixed(body, i) for i in range(len(initial))]
+    carried = [
+        None if keep else flow.Carried(b, tensor, tensor.shape)
+        for tensor, keep in zip(initial, fixed, strict=True)
+    ]
+    targets: list[Strided | None] = [
+        b.output(node.out_dtype(i), node.out_shape(i)) if node.is_used(i) else None
+        for i in range(len(initial), len(node.raw.outputs))
+    ]
+    for target in targets:
+        if target is not None:
+            b.require_equal(target.shape[0], trips, "trips and length of the scan outputs")
+    step = flow.variable(body)
+    with b.repeat(trips, step):
+        states = [t if c is None else c.before(step) for t, c in zip(initial, carried, strict=True)]
+        holds = b.lazy(BOOL, (), (), lambda _: Literal(BOOL, True))
+        values = b.subgraph(body, [b.known((), (step,)), holds, *states])[_OUTPUTS:]
+        pairs = [(v, c.after(step)) for v, c in zip(values, carried, strict=False) if c is not None]
+        for value, target in zip(values[len(initial) :], targets, strict=True):
+            if target is not None:
+                pairs.append((value, flow.along(b, target, 0, step)))
+        flow.store(b, pairs)
+    final = [t if c is None else c.before(trips) for t, c in zip(initial, carried, strict=True)]
+    return [*final, *targets]
+
+
+def _is_fixed(body: ir.Graph, number: int) -> bool:
+    return flow.origin(body.outputs[number + _OUTPUTS]) is body.inputs[number + _INPUTS]
