@@ -1,6 +1,6 @@
 """Graphs of recurrent operators and control flow, to be compiled and run on every backend.
 
-    python -m tests.control_flow.models --output=FOLDER
+python -m tests.control_flow.models --output=FOLDER
 """
 
 from __future__ import annotations
