@@ -23,14 +23,15 @@ from sofie.ir.program import (
     DenseReduce,
     Gemm,
     Matrix,
+    Option,
     Pointwise,
     Program,
     Reduce,
     Region,
     Repeat,
     Requirement,
+    Routine,
     Step,
-    TopK,
     launches,
 )
 from sofie.plan.lifetimes import Lifetime, lifetimes
@@ -253,9 +254,10 @@ class _Renderer:
         if isinstance(step, Gemm):
             call = f"template Gemm<{step.dtype.storage}>"
             return _StepView(number, nodes, "gemm", None, call, "", (), self._gemm(step))
-        if isinstance(step, TopK):
-            call = f"template TopK<{step.x.dtype.storage}>"
-            return _StepView(number, nodes, "topk", None, call, "", (), self._topk(step))
+        if isinstance(step, Routine):
+            types = ", ".join(t.storage for t in step.types)
+            call, kernel = f"template {step.name}<{types}>", step.name.lower()
+            return _StepView(number, nodes, kernel, None, call, "", (), self._routine(step))
         raise AssertionError(type(step).__name__)
 
     def _dense(self, number: int, nodes: str, step: DenseReduce) -> _StepView:
@@ -328,21 +330,17 @@ class _Renderer:
         }
         return tuple((key, values[key]) for key in order if values[key] != defaults.get(key))
 
-    def _topk(self, step: TopK) -> tuple[tuple[str, str], ...]:
-        def target(buffer: Buffer | None) -> str:
-            return "nullptr" if buffer is None else self._pointer(buffer)
+    def _routine(self, step: Routine) -> tuple[tuple[str, str], ...]:
+        def option(value: Option) -> str:
+            if isinstance(value, bool):
+                return str(value).lower()
+            return value.hex() if isinstance(value, float) else str(value)
 
-        return (
-            ("x", self._pointer(step.x)),
-            ("values", target(step.values)),
-            ("indices", target(step.indices)),
-            ("outer", self._host(step.outer)),
-            ("axis", self._host(step.axis)),
-            ("inner", self._host(step.inner)),
-            ("k", self._host(step.k)),
-            ("largest", str(step.largest).lower()),
-            ("sorted", str(step.is_sorted).lower()),
-        )
+        buffers = {**step.inputs, **step.outputs}
+        pointers = {k: "nullptr" if b is None else self._pointer(b) for k, b in buffers.items()}
+        sizes = {key: self._host(size) for key, size in step.sizes.items()}
+        options = {key: option(value) for key, value in step.options.items()}
+        return tuple({**pointers, **sizes, **options}.items())
 
     def _used(self, steps: Sequence[Step]) -> list[str]:
         """Declarations of the pointers that some steps use."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import onnx_ir
@@ -20,13 +20,14 @@ from sofie.ir.program import (
     Gemm,
     Loop,
     Matrix,
+    Option,
     Pointwise,
     Region,
     Repeat,
     Requirement,
+    Routine,
     Step,
     Store,
-    TopK,
 )
 from sofie.ir.tensor import Dense, Index, Lazy, Reduction, Strided, Tensor
 
@@ -372,34 +373,43 @@ class Builder:
         used: Sequence[bool],
     ) -> tuple[Strided | None, Strided | None]:
         """Launches a TopK along ``axis``; ``used`` says which of values and indices are wanted."""
-        source = self.packed(x)
         shape = tuple(k if a == axis else d for a, d in enumerate(x.shape))
-        nodes = self.nodes([x], self.node)
-        order = tuple(range(x.rank))
-
-        def make(dtype: DType, suffix: str, wanted: bool) -> Buffer | None:
-            name = f"{self.node}_{suffix}"
-            return Buffer(name, dtype, shape, order, BufferKind.TEMPORARY) if wanted else None
-
-        values, indices = make(x.dtype, "values", used[0]), make(INT64, "indices", used[1])
-        self.steps.append(
-            TopK(
-                nodes=nodes,
-                x=source.buffer,
-                values=values,
-                indices=indices,
-                outer=dims.product(x.shape[:axis]),
-                axis=x.shape[axis],
-                inner=dims.product(x.shape[axis + 1 :]),
-                k=k,
-                largest=largest,
-                is_sorted=is_sorted,
-            )
+        values = self.output(x.dtype, shape) if used[0] else None
+        indices = self.output(INT64, shape) if used[1] else None
+        self.routine(
+            "TopK",
+            (x.dtype,),
+            {"x": x},
+            {"values": values, "indices": indices},
+            {**outer_axis_inner(x, axis), "k": k},
+            {"largest": largest, "sorted": is_sorted},
         )
-        return (
-            None if values is None else Strided.whole(self, values),
-            None if indices is None else Strided.whole(self, indices),
-        )
+        return values, indices
+
+    def routine(
+        self,
+        name: str,
+        types: Sequence[DType],
+        inputs: Mapping[str, Tensor | None],
+        outputs: Mapping[str, Strided | None],
+        sizes: Mapping[str, dims.Expr],
+        options: Mapping[str, Option],
+    ) -> None:
+        """Launches a kernel that is not generated; see ``Routine``.
+
+        Args:
+          name: the launcher's member function.
+          types: its template arguments.
+          inputs: tensors, which are packed row-major first.
+          outputs: what ``output`` made.
+          sizes: by member.
+          options: by member.
+        """
+        sources = [t for t in inputs.values() if t is not None]
+        packed = {key: None if t is None else self.packed(t).buffer for key, t in inputs.items()}
+        written = {key: None if t is None else t.buffer for key, t in outputs.items()}
+        nodes = self.nodes(sources, self.node)
+        self.steps.append(Routine(nodes, name, tuple(types), packed, written, sizes, options))
 
     def output(
         self,
@@ -588,6 +598,15 @@ def _finished(reduction: Reduction) -> expr.Expr:
     if isinstance(value, expr.Accumulator) and not value.dtype.is_native:
         return expr.Call(value.dtype, "{0}", (value,))
     return value
+
+
+def outer_axis_inner(x: Tensor, axis: int) -> dict[str, dims.Expr]:
+    """A packed tensor as [outer, axis, inner], the way routines see it."""
+    return {
+        "outer": dims.product(x.shape[:axis]),
+        "axis": x.shape[axis],
+        "inner": dims.product(x.shape[axis + 1 :]),
+    }
 
 
 def _offset(buffer: Buffer, variables: Sequence[sympy.Symbol]) -> dims.Expr:

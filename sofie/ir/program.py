@@ -5,7 +5,8 @@ from __future__ import annotations
 import abc
 import dataclasses
 import enum
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeAlias
 
 import numpy as np
 import sympy
@@ -291,29 +292,39 @@ class DenseReduce(Step):
         yield self.store.buffer
 
 
-@dataclasses.dataclass(eq=False)
-class TopK(Step):
-    """The ``k`` largest or smallest of each row of ``x[outer, axis, inner]``, packed."""
+# What a routine is told besides sizes: text is an enumerator.
+Option: TypeAlias = bool | int | float | str
 
-    x: Buffer
-    values: Buffer | None
-    indices: Buffer | None
-    outer: dims.Expr
-    axis: dims.Expr
-    inner: dims.Expr
-    k: dims.Expr
-    largest: bool
-    is_sorted: bool
+
+@dataclasses.dataclass(eq=False)
+class Routine(Step):
+    """A kernel of the runtime that is not generated, on packed buffers.
+
+    Its launch is ``launch.<name><types>({.<member> = <value>, ...})``.
+
+    Attributes:
+      name: the launcher's member function.
+      types: its template arguments.
+      inputs: buffers that it reads, by member; absent ones are null.
+      outputs: buffers that it writes, likewise.
+      sizes: by member.
+      options: by member.
+    """
+
+    name: str
+    types: tuple[DType, ...]
+    inputs: Mapping[str, Buffer | None]
+    outputs: Mapping[str, Buffer | None]
+    sizes: Mapping[str, dims.Expr]
+    options: Mapping[str, Option]
 
     def reads(self) -> Iterator[Buffer]:
-        """The rows."""
-        yield self.x
+        """The inputs that are given."""
+        return (b for b in self.inputs.values() if b is not None)
 
     def writes(self) -> Iterator[Buffer]:
-        """Values and indices, where wanted."""
-        for buffer in (self.values, self.indices):
-            if buffer is not None:
-                yield buffer
+        """The outputs that are wanted."""
+        return (b for b in self.outputs.values() if b is not None)
 
 
 @dataclasses.dataclass(eq=False)

@@ -29,13 +29,14 @@ from sofie.ir.program import (
     Program,
     Reduce,
     Repeat,
+    Routine,
     Step,
     Store,
-    TopK,
     launches,
 )
 from sofie.plan.lifetimes import Lifetime, lifetimes
 from sofie.testing.math_functions import FUNCTIONS
+from sofie.testing.routines import ROUTINES
 
 Array = np.ndarray[Any, Any]
 
@@ -136,8 +137,8 @@ class _Machine:
                 self._gemm(step)
             elif isinstance(step, DenseReduce):
                 self._dense(step)
-            elif isinstance(step, TopK):
-                self._topk(step)
+            elif isinstance(step, Routine):
+                self._routine(step)
             else:
                 raise AssertionError(type(step).__name__)
 
@@ -206,16 +207,13 @@ class _Machine:
             step.store
         )
 
-    def _topk(self, step: TopK) -> None:
-        outer, axis, inner, k = (self.size(x) for x in (step.outer, step.axis, step.inner, step.k))
-        rows = self.read_all(step.x).reshape(outer, axis, inner)
-        # The complement of an integer has the opposite order; its negative may overflow.
-        keys = np.invert(rows) if rows.dtype.kind in "iu" else -rows
-        order = np.argsort(keys if step.largest else rows, axis=1, kind="stable")[:, :k]
-        if step.values is not None:
-            self._write(step.values, np.take_along_axis(rows, order, axis=1))
-        if step.indices is not None:
-            self._write(step.indices, order)
+    def _routine(self, step: Routine) -> None:
+        inputs = {k: None if b is None else self.read_all(b) for k, b in step.inputs.items()}
+        sizes = {key: self.size(size) for key, size in step.sizes.items()}
+        results = ROUTINES[step.name](inputs, sizes, step.options)
+        for key, buffer in step.outputs.items():
+            if buffer is not None:
+                self._write(buffer, results[key])
 
     def _write(self, buffer: Buffer, data: Array) -> None:
         self.buffer(buffer)[:] = data.reshape(-1)
