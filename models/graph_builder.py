@@ -19,10 +19,13 @@ from onnx import helper, numpy_helper
 
 OPSET = 18
 IR_VERSION = 8
+# ONNX's operators for classical machine learning.
+ML = "ai.onnx.ml"
+ML_OPSET = 3
 
 Array32 = npt.NDArray[np.float32]
 # An ONNX attribute as Python gives it to `onnx.helper.make_node`.
-Attribute = int | float | str | Sequence[int] | onnx.TensorProto
+Attribute = int | float | str | Sequence[int] | Sequence[float] | Sequence[str] | onnx.TensorProto
 # The extents of a tensor: a number, or the name of a symbol.
 Shape = Sequence[int | str]
 
@@ -30,7 +33,7 @@ Shape = Sequence[int | str]
 class GraphBuilder:
     """Collects nodes and parameters and makes a checked model of them."""
 
-    def __init__(self, name: str, parameters: Mapping[str, Array32]) -> None:
+    def __init__(self, name: str, parameters: Mapping[str, npt.NDArray[np.generic]]) -> None:
         """Starts an empty graph whose `parameter` calls take their arrays from `parameters`."""
         self._name = name
         self._parameters = parameters
@@ -40,9 +43,9 @@ class GraphBuilder:
         self._initializers: dict[str, onnx.TensorProto] = {}
         self._uses: dict[str, int] = {}
 
-    def input(self, name: str, shape: Shape) -> str:
-        """Declares an fp32 graph input."""
-        self._inputs.append(helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape))
+    def input(self, name: str, shape: Shape, dtype: npt.DTypeLike = np.float32) -> str:
+        """Declares a graph input."""
+        self._inputs.append(helper.make_tensor_value_info(name, _element_type(dtype), shape))
         return name
 
     def parameter(self, name: str) -> str:
@@ -63,6 +66,7 @@ class GraphBuilder:
         *,
         output: int = 0,
         output_count: int = 1,
+        domain: str = "",
         **attributes: Attribute,
     ) -> str:
         """Adds a node and returns the name of its output number `output` of `output_count`."""
@@ -71,16 +75,21 @@ class GraphBuilder:
         self._uses[stem] = use + 1
         name = f"{stem}_{use}" if use else stem
         outputs = [f"{name}_output_{i}" for i in range(output_count)]
-        node = helper.make_node(op_type, inputs, outputs, name)
+        node = helper.make_node(op_type, inputs, outputs, name, domain=domain or None)
         node.attribute.extend(helper.make_attribute(k, v) for k, v in sorted(attributes.items()))
         self._nodes.append(node)
         return outputs[output]
 
-    def output(self, name: str, value: str, shape: Shape) -> None:
-        """Declares `value`, which no node reads, as the fp32 graph output `name`."""
+    def output(
+        self, name: str, value: str, shape: Shape, dtype: npt.DTypeLike = np.float32
+    ) -> None:
+        """Declares `value`, which no node reads, as the graph output `name`."""
         for node in self._nodes:
             node.output[:] = [name if output == value else output for output in node.output]
-        self._outputs.append(helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape))
+        self._outputs.append(helper.make_tensor_value_info(name, _element_type(dtype), shape))
+
+    def _uses_ml(self) -> bool:
+        return any(node.domain == ML for node in self._nodes)
 
     def model(self, documentation: str) -> onnx.ModelProto:
         """Returns the model, checked.
@@ -97,13 +106,63 @@ class GraphBuilder:
         model = helper.make_model(
             graph,
             producer_name="sofie/models",
-            opset_imports=[helper.make_opsetid("", OPSET)],
+            opset_imports=[
+                helper.make_opsetid("", OPSET),
+                *([helper.make_opsetid(ML, ML_OPSET)] if self._uses_ml() else []),
+            ],
             ir_version=IR_VERSION,
             doc_string=documentation,
         )
         onnx.checker.check_model(model, full_check=True)
         onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True, data_prop=True)
         return model
+
+
+def _element_type(dtype: npt.DTypeLike) -> int:
+    return helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+
+
+def linear(builder: GraphBuilder, value: str, module: str) -> str:
+    """Adds `value @ weight + bias` on the last axis, for a weight [inputs, outputs]."""
+    scope = "/" + module_path(module)
+    product = builder.op("MatMul", [value, builder.parameter(f"{module}.weight")], scope)
+    return builder.op("Add", [product, builder.parameter(f"{module}.bias")], scope)
+
+
+def layer_normalization(builder: GraphBuilder, value: str, module: str) -> str:
+    """Adds a LayerNormalization over the last axis with the affine map of `module`."""
+    return builder.op(
+        "LayerNormalization",
+        [value, builder.parameter(f"{module}.weight"), builder.parameter(f"{module}.bias")],
+        "/" + module_path(module),
+        axis=-1,
+        epsilon=1e-5,
+    )
+
+
+def linear_parameters(
+    random: np.random.Generator, module: str, inputs: int, outputs: int
+) -> dict[str, Array32]:
+    """Seeded parameters for `linear`, scaled to keep the values' spread."""
+    weight = random.standard_normal((inputs, outputs)) * np.sqrt(1.0 / inputs)
+    bias = random.uniform(-0.2, 0.2, outputs)
+    return {
+        f"{module}.weight": weight.astype(np.float32),
+        f"{module}.bias": bias.astype(np.float32),
+    }
+
+
+def normalization_parameters(
+    random: np.random.Generator, module: str, channels: int, *, statistics: bool = False
+) -> dict[str, Array32]:
+    """Seeded parameters for `layer_normalization`, or with `statistics` `batch_normalization`."""
+    ranges = {"weight": (0.8, 1.2), "bias": (-0.2, 0.2)}
+    if statistics:
+        ranges |= {"running_mean": (-0.2, 0.2), "running_var": (0.5, 1.5)}
+    return {
+        f"{module}.{part}": random.uniform(low, high, channels).astype(np.float32)
+        for part, (low, high) in ranges.items()
+    }
 
 
 def batch_normalization(builder: GraphBuilder, value: str, module: str) -> str:

@@ -232,7 +232,9 @@ def _ruff(files: Files, fix: bool) -> bool:
 
 
 def _mypy(files: Files, fix: bool) -> bool:
-    command = [tools().python, "-m", "mypy", f"--cache-dir={_cache_folder() / 'mypy'}"]
+    # One for each checkout: it knows modules by their names, whatever folder they are in.
+    cache = _cache_folder() / "mypy" / str(_ROOT).strip("/").replace("/", "_")
+    command = [tools().python, "-m", "mypy", f"--cache-dir={cache}"]
     return _run([*command, "--no-error-summary"], files.ending(".py"))
 
 

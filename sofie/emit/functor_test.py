@@ -15,6 +15,8 @@ from sofie.ir.expr import Literal
         (FLOAT32, 1.0, "1.0f"),
         (FLOAT64, -16.0, "(-16.0)"),
         (FLOAT64, 0.1, "0x1.999999999999ap-4"),
+        (FLOAT32, 0.1, "0x1.99999a0000000p-4f"),
+        (FLOAT32, 1e300, "std::numeric_limits<float>::infinity()"),
         (FLOAT32, math.inf, "std::numeric_limits<float>::infinity()"),
         (FLOAT32, -math.inf, "(-std::numeric_limits<float>::infinity())"),
         (FLOAT64, math.nan, "std::numeric_limits<double>::quiet_NaN()"),
