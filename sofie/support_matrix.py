@@ -41,7 +41,8 @@ as a whole, with a message for each node in the way. *Types* are those of the fi
 is what a node may not have, in the words of the message.
 
 Every dimension of every input may be symbolic. Shapes, axes, indices of slices and other integer
-operands may be computed from sizes (Shape, Gather, Concat, arithmetic), but not from data.
+operands may be constants, computed from sizes (Shape, Gather, Concat, arithmetic), or small tensors
+whose elements are [read at run time](dynamic_shapes.md).
 
 {legend}
 

@@ -9,7 +9,7 @@ from sofie.importer.load import Model
 from sofie.ir import dims
 from sofie.ir.dtype import from_onnx
 from sofie.ir.node import Node, version_of
-from sofie.ops import control_flow, registry
+from sofie.ops import registry
 
 # sofie::kMaxRank, what a view can say.
 _HIGHEST_RANK = 8
@@ -21,12 +21,10 @@ def check(model: Model) -> None:
     Raises:
       ModelError: lists every node that is in the way, with operator, reason and remedy.
     """
-    known = {str(dims.symbol(i)) for i in range(len(model.symbols))}
-    known |= {s.name for s in map(control_flow.variable, control_flow.loops(model.graph))}
     problems: list[str] = []
     for raw in ir.traversal.RecursiveGraphIterator(model.graph):
         node = Node(raw, version_of(model.ir_model, raw.domain))
-        problems += [f"  {node.label} ({node.op_type}): {why}" for why in _reasons(node, known)]
+        problems += [f"  {node.label} ({node.op_type}): {why}" for why in _reasons(node)]
     for value in (*model.graph.inputs, *model.graph.outputs):
         if value.shape is not None and len(value.shape) > _HIGHEST_RANK:
             problems.append(f"  {value.name!r}: rank {len(value.shape)} is above {_HIGHEST_RANK}")
@@ -42,7 +40,7 @@ def check(model: Model) -> None:
         )
 
 
-def _reasons(node: Node, known: set[str]) -> list[str]:
+def _reasons(node: Node) -> list[str]:
     entry = registry.find(node)
     if entry is None:
         ranges = registry.opsets(node.raw.domain, node.raw.op_type)
@@ -60,8 +58,8 @@ def _reasons(node: Node, known: set[str]) -> list[str]:
             if not node.is_used(position):
                 continue
             node.out_dtype(position)
-            symbols = {s.name for d in node.out_shape(position) for s in d.free_symbols}
-            if symbols - known:
+            symbols = {s for d in node.out_shape(position) for s in d.free_symbols}
+            if not all(map(dims.is_known_on_host, symbols)):
                 reasons.append(f"the shape of its output {output.name!r} depends on data")
     except ValueError as error:
         reasons.append(str(error))

@@ -15,8 +15,9 @@ import onnx_shape_inference
 from google.protobuf.message import DecodeError
 from onnx_ir.passes import common
 
-from sofie.importer import branches, functions
+from sofie.importer import branches, functions, operands
 from sofie.importer.errors import ModelError
+from sofie.ir.node import READS
 from sofie.ops import control_flow, registry
 
 
@@ -51,7 +52,6 @@ def load(path: pathlib.Path) -> Model:
         model = ir.from_proto(proto)
         _drop_defaults(model.graph)
         _set_base(model, path.parent)
-        _forget_annotations(model)
         _check_tensors(model)
         common.InlinePass()(model)
         _infer(model)
@@ -73,10 +73,9 @@ def _infer(model: ir.Model) -> None:
 def infer_shapes(model: ir.Model) -> None:
     """Fills in element types and shapes, and the values of small integer tensors."""
     registry.every()  # Operators bring shape rules that the library lacks.
-    # The library can't read back every size that it has written, such as ceilings.
-    for node in ir.traversal.RecursiveGraphIterator(model.graph):
-        for output in node.outputs:
-            output.shape = None
+    operands.prepare_rules()
+    _forget(model)
+    operands.find_inputs(model.graph)
     control_flow.prepare(model.graph)
     onnx_shape_inference.infer_symbolic_shapes(model, policy="override")
 
@@ -158,13 +157,24 @@ def _check_tensors(model: ir.Model) -> None:
             raise ModelError(f"initializer {value.name!r} can't be read: {error}") from error
 
 
-def _forget_annotations(model: ir.Model) -> None:
-    """Drops what shape inference keeps on values: in a file it is just somebody's claim."""
+def _forget(model: ir.Model) -> None:
+    """Drops what is known of values beside their types.
+
+    In a file it is just somebody's claim. After passes it is old, and the library can't read back
+    every size that it has written, such as ceilings.
+    """
     for node in ir.traversal.RecursiveGraphIterator(model.graph):
         for output in node.outputs:
-            output.metadata_props.pop(onnx_shape_inference.SYM_DATA_KEY, None)
+            output.shape = None
+            _forget_elements(output)
     for value in (*model.graph.inputs, *model.graph.initializers.values()):
-        value.metadata_props.pop(onnx_shape_inference.SYM_DATA_KEY, None)
+        _forget_elements(value)
+    model.graph.meta[READS] = []
+
+
+def _forget_elements(value: ir.Value) -> None:
+    value.metadata_props.pop(onnx_shape_inference.SYM_DATA_KEY, None)
+    value.meta.pop(READS, None)
 
 
 def _set_base(model: ir.Model, folder: pathlib.Path) -> None:

@@ -22,6 +22,7 @@ from sofie.ir.program import (
     Matrix,
     Option,
     Pointwise,
+    Read,
     Region,
     Repeat,
     Requirement,
@@ -423,6 +424,21 @@ class Builder:
         name = self.node if node is None else node
         buffer = Buffer(name, dtype, tuple(shape), axes, BufferKind.TEMPORARY)
         return Strided.whole(self, buffer)
+
+    def read(self, tensors: Iterable[tuple[str, Tensor, Sequence[sympy.Symbol]]]) -> None:
+        """Has the host wait, once, for small tensors and take their elements as symbols' values.
+
+        Args:
+          tensors: name, tensor, and one symbol for each element, row-major.
+        """
+        reads = []
+        for name, tensor, symbols in tensors:
+            nodes = self.nodes([tensor])
+            memory = self.packed(tensor)
+            if memory.buffer.kind is BufferKind.WEIGHT:
+                memory = self.copy(memory, range(memory.rank))
+            reads.append(Read(nodes, memory.buffer, tuple(symbols), name))
+        self.steps.extend(reads)
 
     # Below: how a kernel comes about.
 

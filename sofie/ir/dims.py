@@ -1,18 +1,24 @@
 """Symbolic sizes: integers that a session learns at run time.
 
-A size is a SymPy expression over the model's symbols (``s0``, ``s1``, ... in order of first use by
-the inputs). Expressions made of symbols alone are evaluated on the host, once per set of sizes.
+A size is a SymPy expression over the model's symbols: ``s0``, ``s1``, ... are dimensions of the
+inputs, in order of first use; ``d0``, ``d1``, ... are elements of small tensors that the host reads
+before it launches what depends on them. Dimensions are never negative; an element may be anything.
+Expressions made of symbols alone are evaluated on the host, once per set of sizes.
 """
 
 from __future__ import annotations
 
 import functools
+import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+import numpy as np
 import onnx_ir as ir
 import sympy
 from onnx_ir import _symbolic_shapes
+from onnx_shape_inference import _symbolic_shapes as inference_symbols
 
 # A sympy.Expr; SymPy carries no annotations.
 Expr: TypeAlias = Any
@@ -24,10 +30,12 @@ ONE: Expr = sympy.Integer(1)
 # Sizes at which strides are compared when an order of loops must be chosen. Any distinct values
 # above one do: they order strides, they never enter generated code.
 _NOMINAL = (64, 101, 103, 107, 109, 113, 127, 131)
+# The same for elements of tensors; small, for they may be axes or counts.
+_NOMINAL_ELEMENT = 2
 
 
 class FloorDiv(sympy.Function):
-    """``floor(a / b)`` of integers, kept whole so that it prints as one division."""
+    """``floor(a / b)`` of integers, kept whole so that it prints as one division; 0 if b is 0."""
 
     nargs = 2
     is_integer = True
@@ -41,13 +49,13 @@ class FloorDiv(sympy.Function):
         """Folds divisions of numbers and by one."""
         if b == 1:
             return a
-        if a.is_Integer and b.is_Integer and b != 0:
-            return sympy.Integer(int(a) // int(b))
+        if a.is_Integer and b.is_Integer:
+            return sympy.Integer(int(a) // int(b)) if b != 0 else ZERO
         return None
 
 
 class FloorMod(sympy.Function):
-    """``a - b * floor(a / b)`` of integers."""
+    """``a - b * floor(a / b)`` of integers; a if b is 0."""
 
     nargs = 2
     is_integer = True
@@ -60,8 +68,8 @@ class FloorMod(sympy.Function):
         """Folds remainders of numbers and by one."""
         if b == 1:
             return ZERO
-        if a.is_Integer and b.is_Integer and b != 0:
-            return sympy.Integer(int(a) % int(b))
+        if a.is_Integer and b.is_Integer:
+            return sympy.Integer(int(a) % int(b)) if b != 0 else a
         return None
 
 
@@ -70,6 +78,7 @@ class NotOne(sympy.Function):
 
     nargs = 1
     is_integer = True
+    is_nonnegative = True
 
     @classmethod
     def eval(cls, a: Expr) -> Expr | None:
@@ -119,13 +128,96 @@ class IsNegative(sympy.Function):
         return ZERO if a.is_nonnegative else None
 
 
-# Functions that C++ does not compute with real numbers.
-INTEGER_FUNCTIONS = (FloorMod, NotOne, Broadcast, IsNegative)
+class Equals(sympy.Function):
+    """1 where two numbers are equal, else 0."""
 
-# What may stand in the text of an onnx_ir size besides what the library itself reads.
-_symbolic_shapes._ALLOWED_FUNCTIONS.update(
-    {f.__name__: f for f in (FloorDiv, *INTEGER_FUNCTIONS, sympy.ceiling)}
-)
+    nargs = 2
+    is_integer = True
+    is_nonnegative = True
+
+    @classmethod
+    def eval(cls, a: Expr, b: Expr) -> Expr | None:
+        """Folds what is the same, and what differs at all sizes."""
+        if a == b:
+            return ONE
+        return ZERO if (a - b).is_zero is False else None
+
+
+class Where(sympy.Function):
+    """The second argument where the first is not 0, else the third."""
+
+    nargs = 3
+    is_integer = True
+
+    def _eval_is_nonnegative(self) -> bool | None:
+        return True if self.args[1].is_nonnegative and self.args[2].is_nonnegative else None
+
+    @classmethod
+    def eval(cls, condition: Expr, then: Expr, other: Expr) -> Expr | None:
+        """Folds known conditions and equal branches."""
+        if condition.is_Integer:
+            return then if condition != 0 else other
+        return then if then == other else None
+
+
+class Steps(sympy.Function):
+    """How many numbers ``start``, ``start + delta``, ... lie before ``limit``; 0 if delta is 0.
+
+    Integers are counted exactly, other numbers in double precision.
+    """
+
+    nargs = 3
+    is_integer = True
+    is_nonnegative = True
+
+    @classmethod
+    def eval(cls, start: Expr, limit: Expr, delta: Expr) -> Expr | None:
+        """Folds numbers, and integers a fixed step apart."""
+        if delta.is_Integer and int(delta) > 0 and start.is_integer and limit.is_integer:
+            span = sympy.expand(limit - start + delta - 1)
+            count = FloorDiv(span, delta)
+            if count.is_Integer:
+                return max(ZERO, count)
+            return count if span.is_nonnegative else sympy.Max(count, ZERO)
+        if all(a.is_number for a in (start, limit, delta)):
+            return sympy.Integer(count_steps(*map(_number, (start, limit, delta))))
+        return None
+
+
+class Floor(sympy.Function):
+    """The largest integer that a real number reaches, computed in double precision."""
+
+    nargs = 1
+    is_integer = True
+
+    @classmethod
+    def eval(cls, a: Expr) -> Expr | None:
+        """Folds integers and numbers."""
+        if a.is_integer:
+            return a
+        return sympy.Integer(math.floor(float(a))) if a.is_number else None
+
+
+def _number(value: Expr) -> float | int:
+    return int(value) if value.is_Integer else float(value)
+
+
+def count_steps(start: float, limit: float, delta: float) -> int:
+    """``Steps`` of numbers."""
+    if delta == 0:
+        return 0
+    if all(isinstance(a, int) for a in (start, limit, delta)):
+        return max(0, -int((start - limit) // delta))
+    steps = (limit - start) / delta
+    return max(0, math.ceil(steps)) if math.isfinite(steps) else 0
+
+
+# Functions that C++ does not compute with real numbers.
+INTEGER_FUNCTIONS = (FloorMod, NotOne, Broadcast, IsNegative, Equals, Where, Steps, Floor)
+
+# What may stand in the text of a size besides what onnx_ir and shape inference read themselves.
+for _table in (_symbolic_shapes._ALLOWED_FUNCTIONS, inference_symbols.ALLOWED_FUNCTIONS):
+    _table.update({f.__name__: f for f in (FloorDiv, *INTEGER_FUNCTIONS, sympy.ceiling)})
 
 
 def symbol(position: int) -> sympy.Symbol:
@@ -143,6 +235,31 @@ def iterations(expr: Expr) -> set[sympy.Symbol]:
     return {s for s in expr.free_symbols if s.name[0] == "t"}
 
 
+def element(position: int, is_integer: bool = True) -> sympy.Symbol:
+    """The model's tensor element number ``position``."""
+    name = f"d{position}"
+    return sympy.Symbol(name, integer=True) if is_integer else sympy.Symbol(name, real=True)
+
+
+def is_element(found: sympy.Symbol) -> bool:
+    """True for the elements of tensors."""
+    return bool(_ELEMENT.fullmatch(found.name))
+
+
+def depends_on_elements(expr: Expr) -> bool:
+    """True where an element of a tensor, known at run time only, is among the symbols."""
+    return any(is_element(found) for found in expr.free_symbols)
+
+
+def is_known_on_host(found: sympy.Symbol) -> bool:
+    """True for dimensions, elements and iterations, False for what threads compute."""
+    return bool(_SYMBOL.fullmatch(found.name))
+
+
+_ELEMENT = re.compile(r"d\d+")
+_SYMBOL = re.compile(r"[sdt]\d+")
+
+
 def as_expr(dim: int | ir.SymbolicDim | Expr) -> Expr:
     """A size of onnx_ir (or a number) as an expression.
 
@@ -157,8 +274,26 @@ def as_expr(dim: int | ir.SymbolicDim | Expr) -> Expr:
 
 
 def as_dim(expr: Expr) -> int | ir.SymbolicDim:
-    """The inverse of ``as_expr``."""
-    return int(expr) if expr.is_Integer else ir.SymbolicDim(expr)
+    """The inverse of ``as_expr``.
+
+    The library takes every symbol for positive, which elements of tensors need not be. What has any
+    passes through it as the difference of two symbols of its own, ``x0 - y0``, of which it can
+    conclude no more than of any integer.
+    """
+    if expr.is_Integer:
+        return int(expr)
+    if not depends_on_elements(expr):
+        return ir.SymbolicDim(expr)
+    position = _POSITIONS.setdefault(expr, len(_OPAQUE))
+    if position == len(_OPAQUE):
+        _OPAQUE.append(expr)
+    return ir.SymbolicDim(f"x{position} - y{position}")
+
+
+# What stands behind as_dim's symbols.
+_OPAQUE: list[Expr] = []
+_POSITIONS: dict[Expr, int] = {}
+_PLACEHOLDER = re.compile(r"([xy])(\d+)")
 
 
 @functools.lru_cache(maxsize=100_000)
@@ -179,7 +314,13 @@ def _canonical(expr: Expr) -> Expr:
 
     expr = expr.xreplace({s: _or_zero(s) for s in expr.free_symbols})
     plain = expr.replace(sympy.ceiling, ceiling).replace(sympy.floor, floor)
-    return plain.replace(sympy.Mod, FloorMod)
+    plain = plain.replace(sympy.Mod, FloorMod)
+    meaning: dict[Expr, Expr] = {}
+    for found in plain.free_symbols:
+        match = _PLACEHOLDER.fullmatch(found.name)
+        if match is not None and int(match[2]) < len(_OPAQUE):
+            meaning[found] = _OPAQUE[int(match[2])] if match[1] == "x" else ZERO
+    return plain.xreplace(meaning)
 
 
 def if_positive(expr: Expr) -> Expr:
@@ -227,12 +368,58 @@ def packed_strides(shape: Sequence[Expr], order: Sequence[int]) -> Shape:
 @functools.lru_cache(maxsize=100_000)
 def nominal(expr: Expr) -> int:
     """A number that orders strides and extents by size; see ``_NOMINAL``."""
-    values: dict[Any, int] = {}
-    for found in expr.free_symbols:
+
+    def lookup(found: sympy.Symbol) -> int:
+        if is_element(found):
+            return _NOMINAL_ELEMENT
         index = int(found.name[1:]) if found.name[1:].isdigit() else 0
-        values[found] = _NOMINAL[index % len(_NOMINAL)]
-    value = expr.subs(values)
-    return int(value)
+        return _NOMINAL[index % len(_NOMINAL)]
+
+    return int(evaluate(expr, lookup))
+
+
+def evaluate(value: Expr, lookup: Callable[[sympy.Symbol], Any]) -> Any:
+    """The expression's value, where ``lookup`` gives those of symbols: numbers or NumPy arrays."""
+    if value.is_Integer:
+        return int(value)
+    if value.is_Float:
+        return float(value)
+    if value.is_Symbol:
+        return lookup(value)
+    if value.is_Mul:
+        coefficient, rest = value.as_coeff_Mul()
+        if coefficient.is_Rational and not coefficient.is_Integer:
+            return evaluate(rest * coefficient.p, lookup) // int(coefficient.q)
+    parts = [evaluate(a, lookup) for a in value.args]
+    if value.is_Add:
+        return sum(parts)
+    if value.is_Mul:
+        return math.prod(parts[1:], start=parts[0])
+    if value.is_Pow:
+        return parts[0] ** parts[1]
+    if isinstance(value, FloorDiv | FloorMod):
+        by = np.asarray(parts[1])
+        whole = np.where(by == 0, 0, parts[0] // np.where(by == 0, 1, by))
+        return whole if isinstance(value, FloorDiv) else parts[0] - by * whole
+    if isinstance(value, Broadcast):
+        return np.where(np.asarray(parts[0]) == 1, parts[1], parts[0])
+    if isinstance(value, NotOne):
+        return np.where(np.asarray(parts[0]) == 1, 0, 1)
+    if isinstance(value, IsNegative):
+        return np.where(np.asarray(parts[0]) < 0, 1, 0)
+    if isinstance(value, Equals):
+        return np.where(np.asarray(parts[0]) == parts[1], 1, 0)
+    if isinstance(value, Where):
+        return np.where(np.asarray(parts[0]) != 0, parts[1], parts[2])
+    if isinstance(value, Floor):
+        return math.floor(parts[0])
+    if isinstance(value, Steps):
+        return count_steps(*parts)
+    if isinstance(value, sympy.Max):
+        return functools.reduce(np.maximum, parts)
+    if isinstance(value, sympy.Min):
+        return functools.reduce(np.minimum, parts)
+    raise ValueError(f"no value for the size expression {value} ({type(value).__name__})")
 
 
 def unpack(
@@ -291,8 +478,7 @@ def _linear(index: Expr, ranges: Mapping[sympy.Symbol, Expr]) -> list[tuple[Expr
             factor = index.coeff(variable)
             parts.append((variable, factor))
             rest = sympy.expand(rest - factor * variable)
-    known = {str(s) for s in rest.free_symbols}
-    if any(v in ranges for v in rest.free_symbols) or any(n[0] not in "st" for n in known):
+    if any(v in ranges or not is_known_on_host(v) for v in rest.free_symbols):
         return None
     if any(v in ranges for _, factor in parts for v in factor.free_symbols):
         return None
@@ -363,6 +549,8 @@ def to_cpp(expr: Expr, name: Callable[[sympy.Symbol], str]) -> str:
 def _print(expr: Expr, name: Callable[[sympy.Symbol], str]) -> str:
     if expr.is_Integer:
         return str(int(expr))
+    if expr.is_Float:
+        return float(expr).hex()
     if expr.is_Symbol:
         return name(expr)
     if expr.is_Add:
@@ -388,12 +576,21 @@ def _print(expr: Expr, name: Callable[[sympy.Symbol], str]) -> str:
         return f"({_print(expr.args[0], name)} == 1 ? 0 : 1)"
     if isinstance(expr, IsNegative):
         return f"({_print(expr.args[0], name)} < 0 ? 1 : 0)"
+    if isinstance(expr, Equals):
+        return f"({_factor(expr.args[0], name)} == {_factor(expr.args[1], name)} ? 1 : 0)"
+    if isinstance(expr, Where):
+        condition, then, other = (_print(a, name) for a in expr.args)
+        return f"({condition} != 0 ? {then} : {other})"
+    if isinstance(expr, Floor):
+        return f"sofie::Floor({_print(expr.args[0], name)})"
+    if isinstance(expr, Steps):
+        return f"sofie::Steps({', '.join(_print(a, name) for a in expr.args)})"
     if isinstance(expr, sympy.Max | sympy.Min):
-        function = "std::max" if isinstance(expr, sympy.Max) else "std::min"
+        function = "sofie::Max" if isinstance(expr, sympy.Max) else "sofie::Min"
         arguments = sorted(expr.args, key=sympy.default_sort_key)
         text = _print(arguments[0], name)
         for argument in arguments[1:]:
-            text = f"{function}<int64_t>({text}, {_print(argument, name)})"
+            text = f"{function}({text}, {_print(argument, name)})"
         return text
     raise ValueError(f"no C++ for the size expression {expr} ({type(expr).__name__})")
 
@@ -410,10 +607,11 @@ def _ordered(factors: Sequence[Expr]) -> list[Expr]:
 
 def _factor(expr: Expr, name: Callable[[sympy.Symbol], str]) -> str:
     text = _print(expr, name)
-    atomic = (
-        expr.is_Symbol or (expr.is_Integer and expr >= 0) or isinstance(expr, sympy.Max | sympy.Min)
+    atomic = expr.is_Symbol or (expr.is_number and expr >= 0)
+    bracketed = isinstance(
+        expr, (sympy.Max, sympy.Min, NotOne, IsNegative, Broadcast, Equals, Where)
     )
-    return text if atomic or isinstance(expr, NotOne | IsNegative | Broadcast) else f"({text})"
+    return text if atomic or bracketed else f"({text})"
 
 
 def _print_sum(expr: Expr, name: Callable[[sympy.Symbol], str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import cast
 
 import numpy as np
@@ -123,8 +124,45 @@ class Node:
         return constant_array(self.input(position))
 
     def known(self, position: int) -> tuple[dims.Expr, ...] | None:
-        """The elements of a small integer input in terms of sizes; None if not known."""
-        return known_values(self.input(position)) if self.has(position) else None
+        """The elements of a small integer input, for the host: numbers, sizes, or data symbols.
+
+        Constants are numbers; what the model computes from sizes are expressions. The elements of
+        any other tensor of integers or bools become data symbols (``dims.element``) if there are
+        at most ``MOST_READ`` of them: the session reads the tensor before it launches what depends
+        on it, which on a GPU waits for the device. So ask only for what decides about shapes,
+        loops or strides. A data symbol may have any value: ``Builder.require`` what must hold.
+
+        Returns:
+          The elements, row-major; None where the input is absent, is not an integer tensor, or has
+          too many elements or an unknown number of them.
+        """
+        return self._read(position, is_integer=True)
+
+    def known_numbers(self, position: int) -> tuple[dims.Expr, ...] | None:
+        """The same for a small floating-point input, such as Resize's scales.
+
+        Its data symbols are real numbers; ``dims.Floor`` and ``dims.Steps`` make sizes of them.
+        """
+        return self._read(position, is_integer=False)
+
+    def _read(self, position: int, is_integer: bool) -> tuple[dims.Expr, ...] | None:
+        if not self.has(position):
+            return None
+        value = self.input(position)
+        kinds = "iub" if is_integer else "f"
+        if value.dtype is None or np.dtype(value.dtype.numpy()).kind not in kinds:
+            return None
+        array = constant_array(value)
+        if array is not None and not is_integer:
+            return tuple(sympy.Float(float(x)) for x in array.reshape(-1))
+        known = known_values(value)
+        return data_symbols(value) if known is None else known
+
+    def count(self, position: int) -> int | None:
+        """How many elements an input has; None where it is absent or that depends on sizes."""
+        if not self.has(position):
+            return None
+        return element_count(self.input(position))
 
     def axis(self, default: int | None = None, rank: int | None = None) -> int:
         """The attribute ``axis``, counted from the front."""
@@ -151,7 +189,7 @@ def constant_array(value: onnx_ir.Value) -> np.ndarray | None:
 def known_values(value: onnx_ir.Value) -> tuple[dims.Expr, ...] | None:
     """The elements of an integer value as sizes; None where they depend on data."""
     array = constant_array(value)
-    if array is not None and array.dtype.kind in "iu":
+    if array is not None and array.dtype.kind in "iub":
         return tuple(sympy.Integer(int(x)) for x in array.reshape(-1))
     text = value.metadata_props.get(SYM_DATA_KEY)
     if text is None:
@@ -163,10 +201,52 @@ def known_values(value: onnx_ir.Value) -> tuple[dims.Expr, ...] | None:
             if isinstance(item, int)
             else dims.as_expr(onnx_ir.SymbolicDim(item))
         )
-    # The library has symbols of its own for what depends on data; those are no sizes.
-    symbols = {s.name for value in parsed for s in value.free_symbols}
-    ours = all(name[0] in "st" and name[1:].isdigit() for name in symbols)
-    return tuple(parsed) if ours else None
+    # The library has symbols of its own for what it can't tell; those are no sizes.
+    known = all(dims.is_known_on_host(s) for value in parsed for s in value.free_symbols)
+    return tuple(parsed) if known else None
+
+
+# The most elements of a tensor that a session reads: as many as the pads of a tensor of rank 32.
+MOST_READ = 64
+
+# Of the main graph: the values whose elements are data symbols, in order of the symbols' numbers.
+# Of such a value: its symbols.
+READS = "sofie.reads"
+
+
+def element_count(value: onnx_ir.Value) -> int | None:
+    """The number of a value's elements; None where it depends on sizes."""
+    if value.shape is None:
+        return None
+    extents = [d for d in value.shape if isinstance(d, int)]
+    return math.prod(extents) if len(extents) == len(value.shape) else None
+
+
+def data_symbols(value: onnx_ir.Value) -> tuple[dims.Expr, ...] | None:
+    """New symbols for the elements of a tensor that the session reads; see ``Node.known``."""
+    if READS in value.meta:
+        return cast(tuple[dims.Expr, ...], value.meta[READS])
+    count = element_count(value)
+    # What bodies of loops compute is read by nobody: a run is cut between steps of the main graph.
+    if count is None or count > MOST_READ or value.graph is None or value.dtype is None:
+        return None
+    if READS not in value.graph.meta:
+        return None
+    if count == 0:
+        return ()
+    reads: list[onnx_ir.Value] = value.graph.meta[READS]
+    first = sum(len(read.meta[READS]) for read in reads)
+    is_integer = np.dtype(value.dtype.numpy()).kind in "iub"
+    symbols = tuple(dims.element(first + i, is_integer) for i in range(count))
+    value.meta[READS] = symbols
+    reads.append(value)
+    value.metadata_props[SYM_DATA_KEY] = json.dumps([_spelled(s) for s in symbols])
+    return symbols
+
+
+def _spelled(element: dims.Expr) -> int | str:
+    dim = dims.as_dim(element)
+    return dim if isinstance(dim, int) else str(dim)
 
 
 def value_dtype(value: onnx_ir.Value) -> DType:

@@ -354,8 +354,52 @@ def launches(steps: Iterable[Step]) -> Iterator[Step]:
     for step in steps:
         if isinstance(step, Repeat):
             yield from launches(step.steps)
-        else:
+        elif not isinstance(step, Read):
             yield step
+
+
+@dataclasses.dataclass(eq=False)
+class Read(Step):
+    """The host waits for a small tensor and takes its elements as values of data symbols.
+
+    Attributes:
+      buffer: the tensor, row-major.
+      symbols: one for each element.
+      name: the ONNX value's.
+    """
+
+    buffer: Buffer
+    symbols: tuple[sympy.Symbol, ...]
+    name: str
+
+    def reads(self) -> Iterator[Buffer]:
+        """The tensor."""
+        yield self.buffer
+
+    def writes(self) -> Iterator[Buffer]:
+        """Nothing on the device."""
+        return iter(())
+
+    def names(self) -> list[str]:
+        """What messages call the symbols: ``K``, or ``shape[0]``, ``shape[1]``, ..."""
+        if not self.buffer.shape:
+            return [self.name]
+        return [f"{self.name}[{i}]" for i in range(len(self.symbols))]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Segment:
+    """Launches between two moments at which the host waits.
+
+    Attributes:
+      reads: what the host reads before it launches the steps.
+      first: number of the first launch.
+      steps: the launches.
+    """
+
+    reads: tuple[Read, ...]
+    first: int
+    steps: tuple[Step, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -383,8 +427,9 @@ class Program:
       symbols: names of the symbolic dimensions; ``s<i>`` in expressions is ``symbols[i]``.
       inputs: the graph's inputs, in order, whether or not a step reads them.
       outputs: the graph's outputs, in order.
-      steps: the launches, in order.
+      steps: the launches, in order, and between them the reads of what they computed.
       requirements: conditions on the sizes.
+      reads: of inputs, before the first step.
     """
 
     symbols: tuple[str, ...]
@@ -392,6 +437,30 @@ class Program:
     outputs: tuple[Output, ...]
     steps: tuple[Step, ...]
     requirements: tuple[Requirement, ...]
+    reads: tuple[Read, ...] = ()
+
+    def segments(self) -> list[Segment]:
+        """The steps, cut where the host waits; never empty."""
+        segments: list[Segment] = []
+        reads, steps, first = list(self.reads), list[Step](), 0
+        for step in self.steps:
+            if isinstance(step, Read):
+                if steps or not segments:
+                    segments.append(Segment(tuple(reads), first, tuple(steps)))
+                    first += sum(1 for _ in launches(steps))
+                    reads, steps = [], []
+                reads.append(step)
+            else:
+                steps.append(step)
+        return [*segments, Segment(tuple(reads), first, tuple(steps))]
+
+    def symbol_names(self) -> dict[str, str]:
+        """What every symbol is called, in the order in which a run learns them."""
+        names = {f"s{position}": name for position, name in enumerate(self.symbols)}
+        for segment in self.segments():
+            for read in segment.reads:
+                names.update(zip((s.name for s in read.symbols), read.names(), strict=True))
+        return names
 
     def weights(self) -> list[Buffer]:
         """Weights that steps read, in order of first use."""

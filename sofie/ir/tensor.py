@@ -373,6 +373,31 @@ class Slice(View):
         return Strided(self.builder, below.buffer, self.shape, strides, offset)
 
 
+class SplitAxes(View):
+    """Every axis of the base as the sum of two: ``view[i..., j...] = base[i + j...]``.
+
+    Of each two extents one is 1, which one the host knows at run time.
+    """
+
+    def __init__(
+        self, base: Tensor, first: Sequence[dims.Expr], second: Sequence[dims.Expr]
+    ) -> None:
+        super().__init__(base, [*first, *second])
+
+    def load(self, index: Index) -> expr.Expr:
+        """The base's element."""
+        rank = self.base.rank
+        return self.base.load(tuple(i + j for i, j in zip(index[:rank], index[rank:], strict=True)))
+
+    def strided(self, order: Sequence[int] | None = None) -> Strided | None:
+        """The base with every stride twice."""
+        below = self.base.strided()
+        if below is None:
+            return None
+        strides = (*below.strides, *below.strides)
+        return Strided(self.builder, below.buffer, self.shape, strides, below.offset)
+
+
 class Reshape(View):
     """The base's elements in row-major order under another shape.
 

@@ -5,15 +5,19 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+import sympy
+
 from sofie.ir import dims
 from sofie.ir.builder import Builder
 from sofie.ir.dtype import FLOAT32, FLOAT64, INT64, DType, wide
 from sofie.ir.expr import Accumulator, Call, Expr, Index
 from sofie.ir.node import Node
 from sofie.ir.program import Combine
-from sofie.ir.tensor import Dense, Reduction, Reshape, Tensor
+from sofie.ir.tensor import Dense, Reduction, Reshape, SplitAxes, Tensor
 from sofie.ir.tensor import Index as TensorIndex
+from sofie.ops.axes import from_front, named, operand_axes, require_axes, without
 from sofie.ops.elementwise import rounded
+from sofie.ops.inference import shape_rule
 from sofie.ops.registry import operator
 
 # Dense layers that are kept on the chip: rows of a group, and widths of layers.
@@ -59,18 +63,44 @@ def _is_fusable(dense: Dense, axes: Sequence[int]) -> bool:
     )
 
 
-def reduce_axes(node: Node) -> list[int] | None:
-    """The axes to reduce, from the attribute (older opsets) or the input; None if not known."""
+def reduce_axes(node: Node) -> list[dims.Expr] | None:
+    """The axes to reduce, from the front and sorted where they are numbers; None if not known."""
     rank = len(node.shape(0))
-    axes = node.attr_ints("axes")
-    if axes is None and node.has(1):
-        known = node.known(1)
-        if known is None or any(not a.is_Integer for a in known):
-            return None
-        axes = tuple(int(a) for a in known)
+    axes = operand_axes(node)
+    if axes is None:
+        return None
     if not axes:
-        return [] if node.attr_int("noop_with_empty_axes", 0) else list(range(rank))
-    return sorted(a % rank for a in axes)
+        everything = [] if node.attr_int("noop_with_empty_axes", 0) else range(rank)
+        return [sympy.Integer(a) for a in everything]
+    front = [from_front(axis, rank) for axis in axes]
+    return sorted(front) if all(a.is_Integer for a in front) else front
+
+
+def _shapes(node: Node) -> list[dims.Shape | None]:
+    axes, shape = reduce_axes(node), node.shape(0)
+    if axes is None:
+        return [None]
+    hits = named(axes, len(shape))
+    if node.attr_int("keepdims", 1):
+        pairs = zip(hits, shape, strict=True)
+        return [tuple(dims.Where(hit, dims.ONE, extent) for hit, extent in pairs)]
+    return [without(shape, hits, len(shape) - len(axes))]
+
+
+def _apart(x: Tensor, axes: Sequence[dims.Expr]) -> SplitAxes:
+    """``x`` with twice as many axes: one half walks what stays, the other what is reduced."""
+    pairs = list(zip(named(axes, x.rank), x.shape, strict=True))
+    kept = [dims.Where(hit, dims.ONE, extent) for hit, extent in pairs]
+    reduced = [dims.Where(hit, extent, dims.ONE) for hit, extent in pairs]
+    return SplitAxes(x, kept, reduced)
+
+
+def reduced_axes(b: Builder, x: Tensor, axes: Sequence[dims.Expr]) -> tuple[Tensor, list[int]]:
+    """The tensor and its axes to reduce, all numbers; the others are those of the result."""
+    if all(axis.is_Integer for axis in axes):
+        return x, [int(axis) for axis in axes]
+    require_axes(b, axes, x.rank)
+    return _apart(x, axes), list(range(x.rank, 2 * x.rank))
 
 
 def over_axes(b: Builder, x: Tensor, axes: Sequence[int], rule: Rule) -> Reduction:
@@ -134,12 +164,15 @@ def log_sum_exp(value: Expr, _: dims.Expr) -> Expr:
 def reduction(name: str, rule: Rule, *, dtypes: Iterable[DType]) -> None:
     """Registers a Reduce operator."""
 
+    shape_rule(name)(_shapes)
+
     def check(node: Node) -> Iterator[str]:
         if reduce_axes(node) is None:
-            yield "axes that depend on data"
+            yield "a number of axes that is not known at build time"
 
     @operator(name, since=1, dtypes=dtypes, check=check)
     def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor]:
         x, axes = inputs[0], reduce_axes(node)
         assert x is not None and axes is not None
-        return [Reshape(over_axes(b, x, axes, rule), node.out_shape())]
+        source, fixed = reduced_axes(b, x, axes)
+        return [Reshape(over_axes(b, source, fixed, rule), node.out_shape())]

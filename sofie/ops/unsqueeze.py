@@ -6,27 +6,26 @@ from sofie.ir import dims, dtype
 from sofie.ir.builder import Builder
 from sofie.ir.node import Node
 from sofie.ir.tensor import Reshape, Tensor
-from sofie.ops.inference import known_axes, shape_rule
+from sofie.ops.axes import inserted, named, operand_axes, require_axes
+from sofie.ops.inference import shape_rule
 from sofie.ops.registry import operator
-
-
-def _check(node: Node) -> Iterator[str]:
-    if node.has(1) and node.known(1) is None:
-        yield "axes that depend on data"
 
 
 @shape_rule("Unsqueeze", is_view=True)
 def _shapes(node: Node) -> list[dims.Shape | None]:
-    shape = list(node.shape(0))
-    count = len(node.attr_ints("axes") or node.known(1) or ())
-    for axis in sorted(known_axes(node, 1, len(shape) + count) or ()):
-        shape.insert(axis, dims.ONE)
-    return [tuple(shape)]
+    shape, axes = node.shape(0), operand_axes(node)
+    return [None if axes is None else inserted(shape, named(axes, len(shape) + len(axes)))]
+
+
+def _check(node: Node) -> Iterator[str]:
+    if operand_axes(node) is None:
+        yield "a number of axes that is not known at build time"
 
 
 @operator("Unsqueeze", since=1, dtypes=dtype.ALL, check=_check)
 def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor]:
     """A view under the inferred shape."""
-    x = inputs[0]
-    assert x is not None
+    x, axes = inputs[0], operand_axes(node)
+    assert x is not None and axes is not None
+    require_axes(b, axes, x.rank + len(axes))
     return [Reshape(x, node.out_shape())]

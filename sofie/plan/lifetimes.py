@@ -30,6 +30,10 @@ def lifetimes(program: Program) -> list[Lifetime]:
     for position, step in enumerate(launches(program.steps)):
         for buffer in (*step.reads(), *step.writes()):
             _extend(spans, buffer, position, position)
+    for segment in program.segments():
+        for read in segment.reads:
+            # The host is done with it before the next launch, which may be one that is not there.
+            _extend(spans, read.buffer, segment.first, segment.first)
     outer = [*program.inputs, *(o.buffer for o in program.outputs)]
     # From the innermost repetition outwards: a longer life may reach into the next one.
     for repeat, first, last in reversed(list(_repetitions(program.steps, 0))):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import onnx_ir as ir
+import sympy
 
 from sofie.importer.errors import ModelError
 from sofie.importer.load import Model
@@ -12,6 +13,7 @@ from sofie.ir import dims
 from sofie.ir.builder import Builder
 from sofie.ir.dtype import INT64
 from sofie.ir.node import (
+    READS,
     Node,
     constant_array,
     known_values,
@@ -19,7 +21,7 @@ from sofie.ir.node import (
     value_shape,
     version_of,
 )
-from sofie.ir.program import Buffer, BufferKind, Output, Program
+from sofie.ir.program import Buffer, BufferKind, Output, Program, Read
 from sofie.ir.tensor import Strided, Tensor
 from sofie.ops import control_flow, registry
 from sofie.plan.merge_products import merge_products
@@ -41,6 +43,8 @@ class _Lowering:
         loops = sum(1 for _ in control_flow.loops(model.graph))
         self.builder = Builder(self._subgraph, loops)
         self.tensors: dict[ir.Value, Tensor] = {}
+        # Tensors that the host is to read, but not before something depends on their elements.
+        self.pending: dict[ir.Value, tuple[sympy.Symbol, ...]] = {}
 
     def run(self) -> Program:
         """Lowers every node, then makes every output a buffer of its own."""
@@ -54,7 +58,13 @@ class _Lowering:
             outputs=tuple(outputs),
             steps=tuple(self.builder.steps),
             requirements=tuple(self.builder.requirements),
+            reads=tuple(self._input_reads(inputs)),
         )
+
+    def _input_reads(self, inputs: list[Buffer]) -> Iterator[Read]:
+        for value, buffer in zip(self.model.graph.inputs, inputs, strict=True):
+            if READS in value.meta:
+                yield Read((), buffer, value.meta[READS], buffer.name)
 
     def _input(self, value: ir.Value) -> Buffer:
         shape = value_shape(value)
@@ -79,8 +89,28 @@ class _Lowering:
         if readers > 1:
             tensor.share(readers - 1)
 
+    def _read(self, node: Node) -> None:
+        """Reads what is pending if the node depends on any of it: one wait for all."""
+        if not self.pending:
+            return
+        values = [*node.raw.inputs, *node.raw.outputs]
+        used = {s for v in values if v is not None for e in _sizes(v) for s in e.free_symbols}
+        if used.isdisjoint(s for symbols in self.pending.values() for s in symbols):
+            return
+        self.builder.read(
+            (value.name or "", self._get(value), symbols) for value, symbols in self.pending.items()
+        )
+        self.pending = {}
+
     def _lower(self, node: Node) -> None:
+        self._read(node)
         self.builder.enter(node.label)
+        self._compute(node)
+        for value in node.raw.outputs:
+            if READS in value.meta:
+                self.pending[value] = value.meta[READS]
+
+    def _compute(self, node: Node) -> None:
         outputs = [v for i, v in enumerate(node.raw.outputs) if node.is_used(i)]
         if len(node.raw.outputs) == 1 and self._is_known(node):
             value = node.raw.outputs[0]
@@ -96,16 +126,24 @@ class _Lowering:
             raise ModelError(f"{node.label} ({node.op_type}): {error}") from error
         for position, value in enumerate(node.raw.outputs):
             if value in outputs:
+                self._require_extents(node, position)
                 result = results[position]
                 assert result is not None
                 self._set(value, result)
+
+    def _require_extents(self, node: Node, position: int) -> None:
+        """Demands of extents that depend on data what all others are: not negative."""
+        for extent in node.out_shape(position):
+            if any(map(dims.is_element, extent.free_symbols)):
+                text = f"{node.label}: an extent of {node.raw.outputs[position].name!r} is {{high}}"
+                self.builder.require(dims.ZERO, extent, text)
 
     def _is_known(self, node: Node) -> bool:
         """True for shape arithmetic: all elements of the only output are known as sizes."""
         value = node.raw.outputs[0]
         if value.dtype is None or node.out_dtype() is not INT64 or len(node.out_shape()) > 1:
             return False
-        return bool(known_values(value))
+        return READS not in value.meta and bool(known_values(value))
 
     def _get(self, value: ir.Value) -> Tensor:
         if value not in self.tensors:
@@ -127,6 +165,11 @@ class _Lowering:
         memory.buffer.kind = BufferKind.OUTPUT
         memory.buffer.name = value.name or ""
         return Output(memory.buffer, tensor.shape)
+
+
+def _sizes(value: ir.Value) -> list[dims.Expr]:
+    """All that is known of a value in terms of symbols: its extents and its elements."""
+    return [*(value_shape(value) if value.shape is not None else ()), *(known_values(value) or ())]
 
 
 def _is_own(memory: Strided) -> bool:

@@ -7,10 +7,9 @@ element of a buffer that a step reads must have been written before.
 
 from __future__ import annotations
 
-import functools
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,7 @@ from sofie.ir.program import (
     Program,
     Reduce,
     Repeat,
+    Requirement,
     Routine,
     Step,
     Store,
@@ -60,14 +60,21 @@ def run(program: Program, inputs: Mapping[str, Array]) -> list[Array]:
                 assert int(extent) == actual
     temporaries = [x for x in lifetimes(program) if x.buffer.kind is BufferKind.TEMPORARY]
     machine = _Machine(sizes, temporaries)
-    for requirement in program.requirements:
-        low, high = machine.size(requirement.low), machine.size(requirement.high)
-        if low > high:
-            raise RequirementError(requirement.message.format(low=low, high=high))
     for buffer in program.inputs:
         machine.memory[id(buffer)] = np.ascontiguousarray(inputs[buffer.name]).reshape(-1).copy()
         machine.written[id(buffer)] = np.ones(inputs[buffer.name].size, bool)
-    machine.run(program.steps, 0)
+    open_requirements = list(program.requirements)
+    for segment in program.segments():
+        for read in segment.reads:
+            elements = machine.read_all(read.buffer).tolist()
+            sizes.update(zip((s.name for s in read.symbols), elements, strict=True))
+        for requirement in list(open_requirements):
+            names = {s.name for e in (requirement.low, requirement.high) for s in e.free_symbols}
+            if names <= sizes.keys():
+                open_requirements.remove(requirement)
+                machine.require(requirement)
+        machine.run(segment.steps, segment.first)
+    assert not open_requirements
     return [
         machine.read_all(o.buffer).reshape([machine.size(d) for d in o.shape])
         for o in program.outputs
@@ -82,8 +89,13 @@ class _Machine:
         self.written: dict[int, Array] = {}
 
     def size(self, value: dims.Expr) -> int:
-        result = _evaluate(value, lambda s: self.sizes[s.name])
+        result = dims.evaluate(value, lambda s: self.sizes[s.name])
         return int(result)
+
+    def require(self, requirement: Requirement) -> None:
+        low, high = self.size(requirement.low), self.size(requirement.high)
+        if low > high:
+            raise RequirementError(requirement.message.format(low=low, high=high))
 
     def buffer(self, buffer: Buffer) -> Array:
         if id(buffer) not in self.memory:
@@ -245,7 +257,7 @@ class _Point:
                 return self.grid[symbol.name]
             return self.machine.sizes[symbol.name]
 
-        return np.broadcast_to(np.asarray(_evaluate(value, lookup)), (self.points,))
+        return np.broadcast_to(np.asarray(dims.evaluate(value, lookup)), (self.points,))
 
     def operand(self, node: expr.Expr) -> Array:
         """A value as it is computed with: narrow floating-point types are widened."""
@@ -301,39 +313,6 @@ class _Point:
                 assert offset.min() >= 0 and offset.max() < memory.size, "store out of bounds"
             memory[offset] = value
             self.machine.written[id(store.buffer)][offset] = True
-
-
-def _evaluate(value: Any, lookup: Callable[[sympy.Symbol], Any]) -> Any:
-    if value.is_Integer:
-        return int(value)
-    if value.is_Symbol:
-        return lookup(value)
-    if isinstance(value, dims.NotOne):
-        return np.where(np.asarray(_evaluate(value.args[0], lookup)) == 1, 0, 1)
-    if value.is_Mul:
-        coefficient, rest = value.as_coeff_Mul()
-        if coefficient.is_Rational and not coefficient.is_Integer:
-            return _evaluate(rest * coefficient.p, lookup) // int(coefficient.q)
-    if isinstance(value, dims.IsNegative):
-        return np.where(np.asarray(_evaluate(value.args[0], lookup)) < 0, 1, 0)
-    parts = [_evaluate(a, lookup) for a in value.args]
-    if value.is_Add:
-        return sum(parts)
-    if value.is_Mul:
-        return math.prod(parts[1:], start=parts[0])
-    if value.is_Pow:
-        return parts[0] ** parts[1]
-    if isinstance(value, dims.FloorDiv | dims.FloorMod):
-        a, b = np.asarray(parts[0]), np.asarray(parts[1])
-        quotient = np.where(b == 0, 0, a // np.where(b == 0, 1, b))
-        return quotient if isinstance(value, dims.FloorDiv) else a - b * quotient
-    if isinstance(value, dims.Broadcast):
-        return parts[1] if parts[0] == 1 else parts[0]
-    if isinstance(value, sympy.Max):
-        return functools.reduce(np.maximum, parts)
-    if isinstance(value, sympy.Min):
-        return functools.reduce(np.minimum, parts)
-    raise AssertionError(f"no rule for {value}")
 
 
 def _combine(combine: Combine, values: Array) -> dict[str, Array]:

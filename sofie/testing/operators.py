@@ -105,7 +105,7 @@ def random(rng: np.random.Generator, dtype: str, shape: Sequence[int]) -> Array:
 
 def hold(
     proto: onnx.ModelProto,
-    cases: Sequence[Mapping[str, int]],
+    cases: Sequence[Mapping[str, int | Array]],
     feeds: Mapping[str, Array] | None = None,
     tolerance: float = 1e-5,
     against_runtime: bool = False,
@@ -116,8 +116,8 @@ def hold(
 
     Args:
       proto: the model.
-      cases: values of the symbolic dimensions, one run each.
-      feeds: inputs that must not be random, by name.
+      cases: values of the symbolic dimensions, and of inputs that must not be random; one run each.
+      feeds: inputs that must not be random, by name, the same in all runs.
       tolerance: relative and absolute, for floating-point outputs, unless their type is narrower
         than that; others must be equal.
       against_runtime: compare with ONNX Runtime, where the reference is wrong or refuses.
@@ -137,8 +137,13 @@ def hold(
     for case in cases:
         inputs: dict[str, Array] = {}
         for value in proto.graph.input:
+            if value.name in case:
+                inputs[value.name] = np.asarray(case[value.name])
+                continue
             tensor = value.type.tensor_type
-            shape = [case[d.dim_param] if d.dim_param else d.dim_value for d in tensor.shape.dim]
+            shape = [
+                int(case[d.dim_param]) if d.dim_param else d.dim_value for d in tensor.shape.dim
+            ]
             dtype = helper.tensor_dtype_to_np_dtype(tensor.elem_type)
             drawn = random(rng, dtype.name, shape)
             inputs[value.name] = drawn if values is None else values(drawn).astype(drawn.dtype)
