@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import onnx_ir as ir
 
+from sofie.importer import sequences
 from sofie.importer.errors import ModelError
 from sofie.importer.load import Model
 from sofie.ir import dims
@@ -41,6 +42,8 @@ def check(model: Model) -> None:
 
 
 def _reasons(node: Node) -> list[str]:
+    if node.op_type in sequences.OPERATORS:
+        return ["a sequence whose length or whose positions are not known at build time"]
     entry = registry.find(node)
     if entry is None:
         ranges = registry.opsets(node.raw.domain, node.raw.op_type)

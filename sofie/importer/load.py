@@ -15,7 +15,7 @@ import onnx_shape_inference
 from google.protobuf.message import DecodeError
 from onnx_ir.passes import common
 
-from sofie.importer import branches, functions, operands
+from sofie.importer import functions, operands, sequences, subgraphs
 from sofie.importer.errors import ModelError
 from sofie.ir.node import READS
 from sofie.ops import control_flow, registry
@@ -55,7 +55,7 @@ def load(path: pathlib.Path) -> Model:
         _check_tensors(model)
         common.InlinePass()(model)
         _infer(model)
-        while branches.fold(model) or functions.expand(model):
+        while subgraphs.inline(model) or sequences.resolve(model) or functions.expand(model):
             _infer(model)
     except ModelError:
         raise

@@ -18,22 +18,23 @@ from sofie.ops.registry import operator
 _INPUTS, _OUTPUTS = 2, 1
 
 
-def _carried(node: Node) -> int:
+def count_carried(node: Node) -> int:
+    """How many values an iteration hands to the next one."""
     return len(node.raw.inputs) - _INPUTS
 
 
 def _infer(ctx: inference.ShapeInferenceContext, raw: ir.Node) -> None:
     """In place of the library's rule, which wants a condition."""
     node = Node(raw, ctx.get_opset_version(""))
-    trips = _trips(node)
-    count = ctx.new_symbolic_dim() if trips is None else dims.as_dim(trips)
+    known = trips(node)
+    count = ctx.new_symbolic_dim() if known is None else dims.as_dim(known)
     for position, output in enumerate(raw.outputs):
         result = flow.graph_of(node, "body").outputs[position + _OUTPUTS]
         if not isinstance(result.type, ir.TensorType):
             output.type = result.type
             continue
         shape = result.shape
-        if shape is not None and position >= _carried(node):
+        if shape is not None and position >= count_carried(node):
             shape = ir.Shape([count, *shape])
         ctx.set_shape_and_dtype(output, shape, result.dtype)
 
@@ -42,22 +43,22 @@ for _version in inference.registry.version_boundaries("", "Loop"):
     inference.registry.register("", "Loop", since_version=_version)(_infer)
 
 
-def _runs_to_the_end(node: Node) -> bool:
+def runs_to_the_end(node: Node) -> bool:
     """True where the body never ends the loop."""
     body = flow.graph_of(node, "body")
     condition = flow.origin(body.outputs[0])
     return condition is body.inputs[1] or flow.is_true(condition)
 
 
-def _trips(node: Node) -> dims.Expr | None:
+def trips(node: Node) -> dims.Expr | None:
     """The number of iterations where the body never ends the loop; None if there is no end."""
-    trips = node.known(0)
-    if trips is None:
+    known = node.known(0)
+    if known is None:
         return None
     condition = (dims.ONE,) if not node.has(1) else _truth(node, 1)
     if condition is None:
         return None
-    return dims.largest(trips[0], dims.ZERO) * condition[0]
+    return dims.largest(known[0], dims.ZERO) * condition[0]
 
 
 def _truth(node: Node, position: int) -> tuple[dims.Expr, ...] | None:
@@ -66,23 +67,27 @@ def _truth(node: Node, position: int) -> tuple[dims.Expr, ...] | None:
 
 
 def _check(node: Node) -> Iterator[str]:
-    body = flow.graph_of(node, "body")
-    if not _runs_to_the_end(node):
+    if not runs_to_the_end(node):
         yield "a condition that the body computes"
-    elif node.has(0) and _trips(node) is None:
+    elif node.has(0) and trips(node) is None:
         yield "a trip count or a condition that depends on data"
     elif not node.has(0):
         yield "a loop without an end"
-    pairs = [(i + _INPUTS, i + _OUTPUTS) for i in range(_carried(node))]
-    yield from flow.check_carried(body, pairs)
+    yield from check_carried(node)
+
+
+def check_carried(node: Node) -> Iterator[str]:
+    """A reason for each value that does not keep type and shape."""
+    pairs = [(i + _INPUTS, i + _OUTPUTS) for i in range(count_carried(node))]
+    yield from flow.check_carried(flow.graph_of(node, "body"), pairs)
 
 
 @operator("Loop", since=1, dtypes=None, check=_check)
 def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor | None]:
     """The body, once for every trip."""
     body = flow.graph_of(node, "body")
-    trips = _trips(node)
-    assert trips is not None
+    count = trips(node)
+    assert count is not None
     initial = [t for t in inputs[2:] if t is not None]
     # What the body hands on as it is needs no memory.
     fixed = [_is_fixed(body, i) for i in range(len(initial))]
@@ -96,9 +101,9 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
     ]
     for target in targets:
         if target is not None:
-            b.require_equal(target.shape[0], trips, "trips and length of the scan outputs")
+            b.require_equal(target.shape[0], count, "trips and length of the scan outputs")
     step = flow.variable(body)
-    with b.repeat(trips, step):
+    with b.repeat(count, step):
         states = [t if c is None else c.before(step) for t, c in zip(initial, carried, strict=True)]
         holds = b.lazy(BOOL, (), (), lambda _: Literal(BOOL, True))
         values = b.subgraph(body, [b.known((), (step,)), holds, *states])[_OUTPUTS:]
@@ -107,7 +112,7 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
             if target is not None:
                 pairs.append((value, flow.along(b, target, 0, step)))
         flow.store(b, pairs)
-    final = [t if c is None else c.before(trips) for t, c in zip(initial, carried, strict=True)]
+    final = [t if c is None else c.before(count) for t, c in zip(initial, carried, strict=True)]
     return [*final, *targets]
 
 

@@ -1,4 +1,4 @@
-"""An If with a constant condition leaves the branch that it takes."""
+"""What is known of branches and loops at build time leaves plain nodes."""
 
 import onnx
 import onnx.parser
