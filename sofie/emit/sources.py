@@ -434,6 +434,7 @@ class _Renderer:
             "low": self._host(requirement.low),
             "high": self._host(requirement.high),
             "message": " + ".join(pieces),
+            "loops": [(x.var.name, self._host(x.extent)) for x in requirement.loops],
         }
 
     def _graph_hash(self, texts: Mapping[str, str]) -> bytes:

@@ -57,6 +57,7 @@ class Builder:
         self._subgraph = subgraph
         self.level = 0
         self._levels: list[list[Step]] = [[]]
+        self._around: list[Loop] = []
         self._repetitions = iterations
         self.requirements: list[Requirement] = []
         self.node = ""
@@ -97,9 +98,11 @@ class Builder:
             self._repetitions += 1
         loop = Loop(variable, extent)
         self._levels.append([])
+        self._around.append(loop)
         self.level += 1
         yield loop.var
         self.level -= 1
+        self._around.pop()
         steps = tuple(self._levels.pop())
         for step in steps:
             for buffer in (*step.reads(), *step.writes()):
@@ -153,18 +156,27 @@ class Builder:
         return self.lazy(INT64, shape, (), element)
 
     def require(self, low: dims.Expr, high: dims.Expr, message: str) -> None:
-        """Demands ``low <= high`` of the sizes of every run.
+        """Demands ``low <= high`` of the sizes of every run that gets to the current step.
 
         Raises:
           ValueError: the sizes are known now and do not fulfil it.
         """
         difference = sympy.expand(high - low)
-        if dims.iterations(difference):
-            raise ValueError("whether its sizes are legal depends on the iteration")
         if difference.is_Integer and int(difference) < 0:
             raise ValueError(message)
         if not difference.is_nonnegative:
-            self.requirements.append(Requirement(low, high, message))
+            self.requirements.append(Requirement(low, high, message, self._iterated(difference)))
+
+    def _iterated(self, size: dims.Expr) -> tuple[Loop, ...]:
+        """The repetitions around the current step, as far as a size has to do with them."""
+        needed, found = set(size.free_symbols), []
+        for loop in reversed(self._around[: self.level]):
+            # Whether there is an iteration at all matters always.
+            extent = loop.extent if loop.var in needed else dims.smallest(loop.extent, dims.ONE)
+            if extent != 1:
+                found.append(Loop(loop.var, extent))
+                needed |= extent.free_symbols
+        return tuple(reversed(found))
 
     def require_equal(self, a: dims.Expr, b: dims.Expr, what: str) -> None:
         """Demands that two sizes are equal in every run; ``what`` names them in the message.

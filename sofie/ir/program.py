@@ -404,11 +404,26 @@ class Segment:
 
 @dataclasses.dataclass(frozen=True)
 class Requirement:
-    """``low <= high`` must hold at run time; otherwise the message, sizes filled in, is thrown."""
+    """``low <= high`` must hold at run time; otherwise the message, sizes filled in, is thrown.
+
+    Attributes:
+      low: see above.
+      high: see above.
+      message: ``{low}`` and ``{high}`` in it stand for the two.
+      loops: it must hold for all values of their variables, outermost first.
+    """
 
     low: dims.Expr
     high: dims.Expr
     message: str
+    loops: tuple[Loop, ...] = ()
+
+    @property
+    def symbols(self) -> set[sympy.Symbol]:
+        """What must be known to tell."""
+        sizes = (self.low, self.high, *(loop.extent for loop in self.loops))
+        every = {s for size in sizes for s in size.free_symbols}
+        return every - {loop.var for loop in self.loops}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

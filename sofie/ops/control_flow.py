@@ -16,7 +16,7 @@ from onnx_shape_inference import SYM_DATA_KEY
 from sofie.ir import dims
 from sofie.ir.builder import Builder
 from sofie.ir.expr import Expr
-from sofie.ir.node import Node, constant_array, known_values, value_shape
+from sofie.ir.node import READS, Node, constant_array, known_values, value_shape
 from sofie.ir.tensor import Index, Strided, Tensor
 
 
@@ -33,8 +33,9 @@ def prepare(graph: ir.Graph) -> None:
     for number, body in enumerate(loops(graph)):
         iteration, condition = body.inputs[:2]
         iteration.shape, condition.shape = ir.Shape([]), ir.Shape([])
-        name = dims.iteration(number).name
-        iteration.metadata_props[SYM_DATA_KEY] = json.dumps([name])
+        counted = dims.iteration(number)
+        iteration.metadata_props[SYM_DATA_KEY] = json.dumps([counted.name])
+        iteration.meta[READS] = (counted,)
 
 
 def loops(graph: ir.Graph) -> Iterator[ir.Graph]:
@@ -42,6 +43,13 @@ def loops(graph: ir.Graph) -> Iterator[ir.Graph]:
     for node in ir.traversal.RecursiveGraphIterator(graph):
         if node.op_type == "Loop" and not node.domain:
             yield node.attributes["body"].as_graph()
+
+
+def nodes_inside(node: ir.Node) -> Iterator[ir.Node]:
+    """The nodes of all graphs inside of a node."""
+    for attribute in node.attributes.values():
+        if attribute.type is ir.AttributeType.GRAPH:
+            yield from ir.traversal.RecursiveGraphIterator(attribute.as_graph())
 
 
 def graph_of(node: Node, name: str) -> ir.Graph:
@@ -78,8 +86,13 @@ def check_carried(body: ir.Graph, pairs: Sequence[tuple[int, int]]) -> Iterator[
             yield f"{result.name!r}, which is no tensor, as a value that changes in every iteration"
             continue
         before, after = value_shape(source), value_shape(result)
-        if len(before) != len(after) or not all(map(dims.same, before, after)):
+        if len(before) != len(after) or not all(map(_may_be_same, before, after)):
             yield f"{result.name!r}: a value whose shape changes in every iteration"
+
+
+def _may_be_same(before: dims.Expr, after: dims.Expr) -> bool:
+    """True for equal sizes, and for one that the iteration's number has a part in."""
+    return dims.same(before, after) or bool(dims.iterations(after))
 
 
 class Carried:
@@ -102,6 +115,12 @@ class Carried:
     def after(self, iteration: dims.Expr) -> Strided:
         """Where an iteration puts the next value."""
         return self.before(iteration + 1)
+
+
+def demand_shape(b: Builder, value: Tensor, shape: dims.Shape) -> None:
+    """Demands that an iteration leaves a shape as it is."""
+    for axis, (extent, wanted) in enumerate(zip(value.shape, shape, strict=True)):
+        b.require_equal(extent, wanted, f"extents along axis {axis} before and after an iteration")
 
 
 def store(b: Builder, pairs: Sequence[tuple[Tensor, Strided]]) -> None:

@@ -28,11 +28,16 @@ def _infer(ctx: inference.ShapeInferenceContext, raw: ir.Node) -> None:
     node = Node(raw, ctx.get_opset_version(""))
     known = trips(node)
     count = ctx.new_symbolic_dim() if known is None else dims.as_dim(known)
+    inputs, outputs = flow.graph_of(node, "body").inputs, flow.graph_of(node, "body").outputs
     for position, output in enumerate(raw.outputs):
-        result = flow.graph_of(node, "body").outputs[position + _OUTPUTS]
+        result = outputs[position + _OUTPUTS]
         if not isinstance(result.type, ir.TensorType):
             output.type = result.type
             continue
+        # Where it is what is handed on too, it has the shape that this has from the start.
+        handed_on = [flow.origin(v) for v in outputs[_OUTPUTS : _OUTPUTS + count_carried(node)]]
+        if flow.origin(result) in handed_on:
+            result = inputs[_INPUTS + handed_on.index(flow.origin(result))]
         shape = result.shape
         if shape is not None and position >= count_carried(node):
             shape = ir.Shape([count, *shape])
@@ -107,6 +112,9 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
         states = [t if c is None else c.before(step) for t, c in zip(initial, carried, strict=True)]
         holds = b.lazy(BOOL, (), (), lambda _: Literal(BOOL, True))
         values = b.subgraph(body, [b.known((), (step,)), holds, *states])[_OUTPUTS:]
+        for value, c in zip(values, carried, strict=False):
+            if c is not None:
+                flow.demand_shape(b, value, c.shape)
         pairs = [(v, c.after(step)) for v, c in zip(values, carried, strict=False) if c is not None]
         for value, target in zip(values[len(initial) :], targets, strict=True):
             if target is not None:

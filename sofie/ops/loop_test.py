@@ -67,6 +67,75 @@ def test_a_constant_number_of_trips() -> None:
     hold(model, cases, against_runtime=True)
 
 
+def test_an_index_that_counts_trips() -> None:
+    model = onnx.parser.parse_model(
+        _HEADER
+        + """
+    main (float[N, 6] x) => (float[N, 2] sum)
+    {
+        trips = Constant<value_int = 3>()
+        axis = Constant<value_ints = [1]>()
+        two = Constant<value_ints = [2]>()
+        zero = Constant<value_ints = [0]>()
+        begin = Slice(x, zero, two, axis)
+        sum = Loop <
+            body = step (int64 i, bool go, float[L, 2] s) => (bool on, float[L, 2] t)
+            {
+                on = Identity(go)
+                at = Unsqueeze(i, zero)
+                from = Mul(at, two)
+                until = Add(from, two)
+                part = Slice(x, from, until, axis)
+                pair = Constant<value_ints = [0, 2]>()
+                same = Reshape(part, pair)
+                t = Add(s, same)
+            }
+        > (trips, , begin)
+    }
+    """
+    )
+    hold(model, [{"N": 2}, {"N": 1}, {"N": 0}], against_runtime=True)
+
+
+_DATA = """
+main (int64 trips, bool go, float[N] start, float[6, N] x)
+    => (float[N] last, float[K, N] all)
+{
+    last, all = Loop <
+        body = step (int64 i, bool before, float[L] s) => (bool on, float[L] t, float[L] out)
+        {
+            on = Identity(before)
+            row = Gather(x, i)
+            t = Add(s, row)
+            out = Neg(t)
+        }
+    > (trips, go, start)
+}
+"""
+
+
+@pytest.mark.parametrize("trips", [4, 1, 6])
+def test_trips_from_data(trips: int) -> None:
+    feeds = {"trips": np.array(trips, np.int64), "go": np.array(True)}
+    model = onnx.parser.parse_model(_HEADER + _DATA)
+    hold(model, [{"N": 3}, {"N": 1}, {"N": 0}], feeds, against_runtime=True)
+
+
+@pytest.mark.parametrize(("trips", "go"), [(0, True), (-3, True), (5, False)])
+def test_no_trips_from_data(trips: int, go: bool) -> None:
+    program = compile_graph(onnx.parser.parse_model(_HEADER + _DATA))
+    start = np.array([1.5, -2], np.float32)
+    feeds = {
+        "trips": np.array(trips, np.int64),
+        "go": np.array(go),
+        "start": start,
+        "x": np.zeros((6, 2), np.float32),
+    }
+    last, rows = interpreter.run(program, feeds)
+    np.testing.assert_array_equal(last, start)
+    assert rows.shape == (0, 2)
+
+
 def test_a_loop_without_an_end_is_refused() -> None:
     model = _model("Gather(shape, zero)")
     (loop,) = [n for n in model.graph.node if n.op_type == "Loop"]

@@ -94,6 +94,8 @@ class _Lowering:
         if not self.pending:
             return
         values = [*node.raw.inputs, *node.raw.outputs]
+        for inner in control_flow.nodes_inside(node.raw):
+            values += [*inner.inputs, *inner.outputs]
         used = {s for v in values if v is not None for e in _sizes(v) for s in e.free_symbols}
         if used.isdisjoint(s for symbols in self.pending.values() for s in symbols):
             return

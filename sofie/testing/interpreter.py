@@ -69,8 +69,7 @@ def run(program: Program, inputs: Mapping[str, Array]) -> list[Array]:
             elements = machine.read_all(read.buffer).tolist()
             sizes.update(zip((s.name for s in read.symbols), elements, strict=True))
         for requirement in list(open_requirements):
-            names = {s.name for e in (requirement.low, requirement.high) for s in e.free_symbols}
-            if names <= sizes.keys():
+            if {s.name for s in requirement.symbols} <= sizes.keys():
                 open_requirements.remove(requirement)
                 machine.require(requirement)
         machine.run(segment.steps, segment.first)
@@ -92,7 +91,13 @@ class _Machine:
         result = dims.evaluate(value, lambda s: self.sizes[s.name])
         return int(result)
 
-    def require(self, requirement: Requirement) -> None:
+    def require(self, requirement: Requirement, outer: int = 0) -> None:
+        if outer < len(requirement.loops):
+            loop = requirement.loops[outer]
+            for value in range(self.size(loop.extent)):
+                self.sizes[loop.var.name] = value
+                self.require(requirement, outer + 1)
+            return
         low, high = self.size(requirement.low), self.size(requirement.high)
         if low > high:
             raise RequirementError(requirement.message.format(low=low, high=high))
