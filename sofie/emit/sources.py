@@ -15,6 +15,7 @@ import sympy
 import sofie
 from sofie.emit import functor, weights
 from sofie.emit.names import Names, identifier
+from sofie.emit.sharing import Functors
 from sofie.emit.text import c_string, comment
 from sofie.ir import dims
 from sofie.ir.program import (
@@ -106,6 +107,15 @@ def _leaves(views: Sequence[_StepView | _RepeatView]) -> list[_StepView]:
     return found
 
 
+def _kernels(steps: Sequence[_StepView]) -> list[tuple[str, functor.Functor]]:
+    """Each functor that the steps launch, once, with what it is first used for."""
+    found: dict[str, tuple[str, functor.Functor]] = {}
+    for step in steps:
+        if step.body is not None:
+            found.setdefault(step.body.name, (step.nodes, step.body))
+    return list(found.values())
+
+
 def render(program: Program, options: Options) -> dict[str, bytes]:
     """File contents by file name."""
     return _Renderer(program, options).files()
@@ -131,6 +141,7 @@ class _Renderer:
         self.lifetimes: list[Lifetime] = lifetimes(program)
         self.weights = program.weights()
         self.weight_offsets, self.weight_bytes = weights.offsets(self.weights)
+        self.functors = Functors()
         self.pointers = Names(("launch", "d", "buffers", "weights", "I", "B"))
         self.pointer_names: dict[int, str] = {}
         for lifetime in self.lifetimes:
@@ -169,6 +180,7 @@ class _Renderer:
                 common,
                 number=number,
                 steps=_leaves(shard),
+                kernels=_kernels(_leaves(shard)),
                 sequence=shard,
                 pointers=self._used(steps),
             )
@@ -234,12 +246,12 @@ class _Renderer:
         nodes = " + ".join(step.nodes)
         if isinstance(step, Pointwise):
             name = self._functor_name(number, step)
-            body = functor.pointwise(step, name, self._pointer, self._host)
+            body = self.functors.shared(functor.pointwise(step, name, self._pointer, self._host))
             space = self._space([loop.extent for loop in step.loops])
-            return _StepView(number, nodes, name, body, "Pointwise", "", (space,))
+            return _StepView(number, nodes, body.name, body, "Pointwise", "", (space,))
         if isinstance(step, Reduce):
             name = self._functor_name(number, step)
-            body = functor.reduction(step, name, self._pointer, self._host)
+            body = self.functors.shared(functor.reduction(step, name, self._pointer, self._host))
             along = "kReduced" if step.policy.along_reduced else "kKept"
             policy = (
                 f"sofie::kernels::ReducePolicy<sofie::kernels::Along::{along}, {step.policy.lanes}>"
@@ -248,7 +260,7 @@ class _Renderer:
                 self._space([loop.extent for loop in loops]) for loops in (step.kept, step.reduced)
             )
             call = "template Normalize" if step.per_element else "template Reduce"
-            return _StepView(number, nodes, name, body, call, f"<{policy}>", spaces)
+            return _StepView(number, nodes, body.name, body, call, f"<{policy}>", spaces)
         if isinstance(step, DenseReduce):
             return self._dense(number, nodes, step)
         if isinstance(step, Gemm):
@@ -263,6 +275,7 @@ class _Renderer:
     def _dense(self, number: int, nodes: str, step: DenseReduce) -> _StepView:
         name = self._functor_name(number, step)
         body = functor.dense_reduction(step, name, self._pointer, self._host)
+        body = self.functors.shared(body)
         widths = [int(step.channel.extent), *(layer.outputs for layer in step.layers)]
         shape = ", ".join(
             [str(int(step.row.extent)), "sofie::kernels::Precision::kFloat32", *map(str, widths)]
@@ -278,7 +291,7 @@ class _Renderer:
             f"std::array<sofie::kernels::DenseLayer, {len(step.layers)}>{{{layers}}}",
         )
         call, arguments = "template Dense", f"<sofie::kernels::DenseShape<{shape}>>"
-        return _StepView(number, nodes, name, body, call, arguments, spaces)
+        return _StepView(number, nodes, body.name, body, call, arguments, spaces)
 
     @staticmethod
     def _functor_name(number: int, step: Step) -> str:
