@@ -83,9 +83,78 @@ def _sequence_lengths() -> onnx.ModelProto:
     return _parse(text, constants)
 
 
+def _scan() -> onnx.ModelProto:
+    """A scan in a scan, over axes other than the first one, in both directions."""
+    text = """
+    scan (float[N, 4] state, float[N, T, 4] x, float[4, 4] m)
+        => (float[N, 4] last, float[N, T, 4] rows, float[N, 4, T] sums)
+    {
+        square = MatMul (m, m)
+        last, rows, sums = Scan <num_scan_inputs = 1, scan_input_axes = [1],
+            scan_output_axes = [1, 2], scan_output_directions = [0, 1],
+            body = outer (float[B, 4] s, float[B, 4] row)
+                => (float[B, 4] next, float[B, 4] out, float[B, 4] sum)
+            {
+                product = MatMul (s, square)
+                half = Constant <value_float = 0.5> ()
+                moved = Mul (product, half)
+                next = Tanh (moved)
+                total, out = Scan <num_scan_inputs = 1,
+                    body = inner (float[4] u, float[4] line) => (float[4] v, float[4] result)
+                    {
+                        v = Add (u, line)
+                        result = Sub (v, line)
+                    }
+                > (four, row)
+                sum = Add (out, next)
+            }
+        > (state, x)
+    }
+    """
+    return _parse(text, {"four": np.zeros(4, np.float32)})
+
+
+def _loop() -> onnx.ModelProto:
+    """As many trips as there are rows; a constant number of them; one that grows its value."""
+    text = """
+    loop (float[T, N] x, float[N] start)
+        => (float[N] last, float[T, N] all, int64[T] counts, float[M, N] grown)
+    {
+        shape = Shape (x)
+        trips = Gather (shape, zero)
+        last, all, counts = Loop <
+            body = step (int64 i, bool go, float[L] s)
+                => (bool on, float[L] t, float[L] out, int64 count)
+            {
+                on = Identity (go)
+                row = Gather (x, i)
+                t = Add (s, row)
+                out = Neg (t)
+                count = Mul (i, two)
+            }
+        > (trips, true, start)
+        grown = Loop <
+            body = more (int64 i, bool go, float[K, L] s) => (bool on, float[M, L] t)
+            {
+                on = Identity (go)
+                t = Concat <axis = 0> (s, x)
+            }
+        > (two, true, x)
+    }
+    """
+    constants = {
+        "zero": np.array(0, np.int64),
+        "two": np.array(2, np.int64),
+        "true": np.array(True),
+    }
+    return _parse(text, constants)
+
+
 MODELS: Mapping[str, Callable[[], onnx.ModelProto]] = {
     "recurrent": _recurrent,
     "sequence_lengths": _sequence_lengths,
+    "scan": _scan,
+    "loop": _loop,
 }
 
 
