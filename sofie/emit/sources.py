@@ -146,7 +146,7 @@ class _Renderer:
         self.pointer_names: dict[int, str] = {}
         for lifetime in self.lifetimes:
             self._name(lifetime.buffer)
-        for buffer in self.weights:
+        for buffer in (*self.weights, *self.program.states()):
             self._name(buffer)
 
     def _name(self, buffer: Buffer) -> None:
@@ -203,6 +203,7 @@ class _Renderer:
             requirements=[self._requirement(r) for r in self.program.requirements],
             graph_hash=", ".join(f"0x{byte:02x}" for byte in graph_hash),
             weight_bytes=self.weight_bytes,
+            has_random_state=bool(self.program.states()),
             version=c_string(sofie.VERSION),
         )
         files = {file: text.encode() for file, text in texts.items()}
@@ -373,7 +374,8 @@ class _Renderer:
                 lines.append(f"const {cpp}* const {name} = {value};")
             else:
                 constant = "" if written else "const "
-                value = f"static_cast<{constant}{cpp}*>(buffers[{position[key]}])"
+                place = f"buffers[{position[key]}]" if key in position else "launch.random_state()"
+                value = f"static_cast<{constant}{cpp}*>({place})"
                 lines.append(f"{constant}{cpp}* const {name} = {value};")
         return lines
 

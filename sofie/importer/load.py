@@ -18,7 +18,7 @@ from onnx_ir.passes import common
 from sofie.importer import functions, operands, sequences, subgraphs
 from sofie.importer.errors import ModelError
 from sofie.ir.node import READS
-from sofie.ops import control_flow, registry
+from sofie.ops import control_flow, random_numbers, registry
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,6 +57,7 @@ def load(path: pathlib.Path) -> Model:
         _infer(model)
         while subgraphs.inline(model) or sequences.resolve(model) or functions.expand(model):
             _infer(model)
+        random_numbers.number_streams(model.graph)
     except ModelError:
         raise
     except Exception as error:

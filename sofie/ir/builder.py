@@ -10,7 +10,7 @@ import onnx_ir
 import sympy
 
 from sofie.ir import dims, expr, loops
-from sofie.ir.dtype import INT64, DType
+from sofie.ir.dtype import INT64, UINT64, DType
 from sofie.ir.program import (
     Buffer,
     BufferKind,
@@ -58,6 +58,7 @@ class Builder:
         self.level = 0
         self._levels: list[list[Step]] = [[]]
         self._around: list[Loop] = []
+        self._random_state: Buffer | None = None
         self._repetitions = iterations
         self.requirements: list[Requirement] = []
         self.node = ""
@@ -68,6 +69,22 @@ class Builder:
     def steps(self) -> list[Step]:
         """The steps so far at the current level."""
         return self._levels[self.level]
+
+    def random_state(self) -> Buffer:
+        """What unseeded random numbers start from: the session's seed and the number of the run."""
+        if self._random_state is None:
+            shape = (sympy.Integer(2),)
+            self._random_state = Buffer("random_state", UINT64, shape, (0,), BufferKind.STATE)
+        return self._random_state
+
+    def finish(self) -> None:
+        """Launches what must come last: it counts the runs if random numbers depend on that."""
+        state = self._random_state
+        if state is not None:
+            self.enter("random_state")
+            count = expr.Load(UINT64, state, dims.ONE)
+            next_run = Store(state, dims.ONE, expr.Call(UINT64, "{0} + 1", (count,)))
+            self.steps.append(Pointwise((self.node,), (), next_run))
 
     def subgraph(self, graph: onnx_ir.Graph, inputs: Sequence[Tensor]) -> list[Tensor]:
         """Lowers a graph inside of the current node; gives its outputs."""

@@ -16,12 +16,13 @@ from sofie.ir.dtype import DType
 
 
 class BufferKind(enum.Enum):
-    """Who owns a buffer's memory."""
+    """Who owns a buffer's memory. A state is a session's, and lasts from run to run."""
 
     INPUT = "input"
     OUTPUT = "output"
     TEMPORARY = "temporary"
     WEIGHT = "weight"
+    STATE = "state"
 
 
 @dataclasses.dataclass(eq=False)
@@ -480,6 +481,10 @@ class Program:
     def weights(self) -> list[Buffer]:
         """Weights that steps read, in order of first use."""
         return self._collect(BufferKind.WEIGHT)
+
+    def states(self) -> list[Buffer]:
+        """What lasts from run to run: for random numbers, where there are any without a seed."""
+        return self._collect(BufferKind.STATE)
 
     def temporaries(self) -> list[Buffer]:
         """Intermediate buffers, in order of first use."""

@@ -52,6 +52,7 @@ class _Lowering:
         for raw in self.model.graph:
             self._lower(Node(raw, version_of(self.model.ir_model, raw.domain)))
         outputs = [self._output(value) for value in self.model.graph.outputs]
+        self.builder.finish()
         return Program(
             symbols=self.model.symbols,
             inputs=tuple(inputs),

@@ -67,6 +67,11 @@ class LaunchContext {
     workspace_bytes_ = bytes;
   }
 
+  // What random numbers without a seed start from: the session's seed and the number of its runs so
+  // far, uint64_t each; null where the model has no such numbers. The last step counts the run.
+  void* random_state() const { return random_state_; }
+  void set_random_state(void* data) { random_state_ = data; }
+
   // Step `index` begins: names it in errors and tells the profiler, if there is one.
   void Step(int index) {
     step_ = index;
@@ -88,6 +93,7 @@ class LaunchContext {
   bool wide_ = false;
   void* workspace_ = nullptr;
   size_t workspace_bytes_ = 0;
+  void* random_state_ = nullptr;
   int step_ = -1;
   StepHook* hook_ = nullptr;
   std::shared_ptr<void> launcher_state_;

@@ -60,6 +60,8 @@ struct ModelInfo {
   // for each symbol. Throws ShapeError where the sizes are illegal, such as k > the axis of TopK.
   void (*buffer_bytes)(const int64_t* symbols, int64_t* bytes);
   void (*output_shapes)(const int64_t* symbols, Shape* shapes);
+  // True if the steps need LaunchContext::random_state.
+  bool has_random_state = false;
 };
 
 // Puts all steps into the context's queue. buffers[i] is the memory of ModelInfo::buffers[i];

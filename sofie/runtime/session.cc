@@ -129,8 +129,20 @@ SessionCore::SessionCore(const ModelInfo& info, std::span<const BackendProgram> 
     runtime_ = program_.runtime->create(device);
     ActiveDevice active(*runtime_);
     weights_ = LoadWeights(info, embedded_weights, options.weights_file, device, *runtime_);
+    if (info.has_random_state) MakeRandomState();
     SetProfiling(options.profile);
   });
+}
+
+void SessionCore::MakeRandomState() {
+  const uint64_t state[2] = {options_.random_seed, 0};
+  random_state_ = runtime_->AllocateDevice(sizeof(state), "the state of random numbers");
+  runtime_->Copy(random_state_->data(), state, sizeof(state), CopyKind::kHostToDevice);
+  runtime_->Synchronize();
+  runtime_->context().set_random_state(random_state_->data());
+  if (runtime_->graphs() != nullptr) {
+    runtime_->graphs()->context().set_random_state(random_state_->data());
+  }
 }
 
 SessionCore::~SessionCore() {

@@ -30,6 +30,9 @@ struct SessionOptions {
   size_t memory_limit = 0;
   // Sets of sizes whose plans are kept. At least 1.
   int plan_cache_size = 16;
+  // What random numbers of nodes without a seed depend on, and the number of the session's run:
+  // sessions with equal seeds draw equal numbers, on all backends up to rounding.
+  uint64_t random_seed = 0;
   // Times every step; see SessionCore::SetProfiling.
   bool profile = false;
 };
@@ -128,6 +131,7 @@ class SessionCore {
   bool InArena(size_t buffer) const;
   // "model 'particle_net' on cuda:0", to begin messages with.
   std::string Where() const;
+  void MakeRandomState();
   void CheckMemory(std::span<const TensorView> inputs) const;
   // The plan of these sizes, made if need be; with a graph if asked and the backend has them.
   Plan& PlanFor(std::span<const int64_t> symbols, bool with_graph);
@@ -155,6 +159,7 @@ class SessionCore {
   SessionOptions options_;
   std::unique_ptr<BackendRuntime> runtime_;
   std::shared_ptr<const Weights> weights_;
+  std::unique_ptr<DeviceMemory> random_state_;  // null if nothing random lacks a seed
   std::unique_ptr<DeviceMemory> arena_;         // workspace, then buffers
   std::unique_ptr<DeviceMemory> host_staging_;  // outputs one after another
   std::vector<Reservation> reservations_;

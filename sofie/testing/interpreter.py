@@ -105,7 +105,10 @@ class _Machine:
     def buffer(self, buffer: Buffer) -> Array:
         if id(buffer) not in self.memory:
             elements = self.size(buffer.elements)
-            if buffer.kind is BufferKind.WEIGHT:
+            if buffer.kind is BufferKind.STATE:
+                self.memory[id(buffer)] = np.zeros(elements, np.dtype(buffer.dtype.name))
+                self.written[id(buffer)] = np.ones(elements, bool)
+            elif buffer.kind is BufferKind.WEIGHT:
                 assert buffer.data is not None
                 self.memory[id(buffer)] = np.ascontiguousarray(buffer.data).reshape(-1)
                 self.written[id(buffer)] = np.ones(elements, bool)

@@ -101,8 +101,52 @@ def _value_at(value: Array, index: Array) -> Array:
     return result
 
 
+def philox(seed: Array, run: Array, stream: Array, index: Array) -> list[Array]:
+    """Philox4x32-10, as in ``sofie/runtime/kernels/random.h``: four words for every index."""
+    low, half = np.uint64(0xFFFFFFFF), np.uint64(32)
+    places = np.broadcast_arrays(seed, run, stream, index)
+    seed, run, stream, index = (np.asarray(place).astype(np.uint64) for place in places)
+    key = [seed & low, seed >> half]
+    x = [index & low, index >> half, stream, run & low]
+    for _ in range(10):
+        a, b = np.uint64(0xD2511F53) * x[0], np.uint64(0xCD9E8D57) * x[2]
+        x = [(b >> half) ^ x[1] ^ key[0], b & low, (a >> half) ^ x[3] ^ key[1], a & low]
+        key = [(key[0] + np.uint64(0x9E3779B9)) & low, (key[1] + np.uint64(0xBB67AE85)) & low]
+    return x
+
+
+def _unit_float(bits: Array) -> Array:
+    return (bits >> np.uint64(8)).astype(np.float32) * np.float32(2**-24)
+
+
+def _unit_double(high: Array, low: Array) -> Any:
+    whole = (high >> np.uint64(5)).astype(float) * 2**26 + (low >> np.uint64(6)).astype(float)
+    return whole * 2.0**-53
+
+
+def _uniform_double(*place: Array) -> Any:
+    high, low, *_ = philox(*place)
+    return _unit_double(high, low)
+
+
+def _normal_float(*place: Array) -> Any:
+    bits = philox(*place)
+    radius = np.sqrt(-2 * np.log(_unit_float(bits[0]) + np.float32(2**-24)))
+    return radius * np.cos(np.float32(2 * np.pi) * _unit_float(bits[1]))
+
+
+def _normal_double(*place: Array) -> Any:
+    a, b, c, d = philox(*place)
+    radius = np.sqrt(-2 * np.log(_unit_double(a, b) + 2.0**-53))
+    return radius * np.cos(2 * np.pi * _unit_double(c, d))
+
+
 FUNCTIONS: dict[str, Any] = {
     "Abs": np.abs,
+    "NormalDouble": _normal_double,
+    "NormalFloat": _normal_float,
+    "UniformDouble": _uniform_double,
+    "UniformFloat": lambda *place: _unit_float(philox(*place)[0]),
     "Acos": np.arccos,
     "Acosh": np.arccosh,
     "Asin": np.arcsin,

@@ -150,11 +150,27 @@ def _loop() -> onnx.ModelProto:
     return _parse(text, constants)
 
 
+def _random() -> onnx.ModelProto:
+    """Numbers with a seed and without one."""
+    return _parse(
+        """
+    random (float[N, 3] like) => (float[N, 3] unseeded, float[N, 3] seeded)
+    {
+        uniform = RandomUniformLike <low = -1.0> (like)
+        normal = RandomNormalLike (like)
+        unseeded = Add (uniform, normal)
+        seeded = RandomNormalLike <seed = 4.0> (like)
+    }
+    """
+    )
+
+
 MODELS: Mapping[str, Callable[[], onnx.ModelProto]] = {
     "recurrent": _recurrent,
     "sequence_lengths": _sequence_lengths,
     "scan": _scan,
     "loop": _loop,
+    "random": _random,
 }
 
 

@@ -12,6 +12,7 @@
 #include "sofie/runtime/kernels/math_tests.h"
 #include "sofie/runtime/kernels/normalize_tests.h"
 #include "sofie/runtime/kernels/pointwise_tests.h"
+#include "sofie/runtime/kernels/random_tests.h"
 #include "sofie/runtime/kernels/reduce_tests.h"
 #include "sofie/runtime/kernels/topk_tests.h"
 

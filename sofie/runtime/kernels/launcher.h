@@ -24,6 +24,7 @@
 #include "sofie/runtime/kernels/launch.h"
 #include "sofie/runtime/kernels/math.h"
 #include "sofie/runtime/kernels/policy.h"
+#include "sofie/runtime/kernels/random.h"
 #include "sofie/runtime/kernels/topk_key.h"
 
 #if defined(__CUDACC__)
@@ -51,6 +52,9 @@ class Launcher {
 
   // Step `index` of the model begins.
   void Step(int index) { context_.Step(index); }
+
+  // The session's seed and the number of the run, uint64_t each.
+  void* random_state() const { return context_.random_state(); }
 
   // body(i0, …, iR-1) for every point. A body that splits into `using Value`, Load(i…) and
   // Store(i…, Value) lets a GPU have several loads in flight.
