@@ -8,14 +8,17 @@ import onnx_shape_inference as inference
 from sofie.ir import dims
 from sofie.ir.builder import Builder
 from sofie.ir.dtype import BOOL
-from sofie.ir.expr import Literal
+from sofie.ir.expr import Expr, Literal, Select
 from sofie.ir.node import Node
-from sofie.ir.tensor import Strided, Tensor
+from sofie.ir.tensor import Index, Reshape, Strided, Tensor
 from sofie.ops import control_flow as flow
 from sofie.ops.registry import operator
 
 # The body's inputs and outputs before those that are handed on.
 _INPUTS, _OUTPUTS = 2, 1
+
+# All iterations of a loop that its body ends are launched; those after the end change nothing.
+_MOST_TRIPS = 1_000_000
 
 
 def count_carried(node: Node) -> int:
@@ -26,7 +29,7 @@ def count_carried(node: Node) -> int:
 def _infer(ctx: inference.ShapeInferenceContext, raw: ir.Node) -> None:
     """In place of the library's rule, which wants a condition."""
     node = Node(raw, ctx.get_opset_version(""))
-    known = trips(node)
+    known = trips(node) if runs_to_the_end(node) else None
     count = ctx.new_symbolic_dim() if known is None else dims.as_dim(known)
     inputs, outputs = flow.graph_of(node, "body").inputs, flow.graph_of(node, "body").outputs
     for position, output in enumerate(raw.outputs):
@@ -56,10 +59,12 @@ def runs_to_the_end(node: Node) -> bool:
 
 
 def trips(node: Node) -> dims.Expr | None:
-    """The number of iterations where the body never ends the loop; None if there is no end."""
+    """The number of iterations, or the most where the body may end the loop; None if unknown."""
     known = node.known(0)
     if known is None:
         return None
+    if not runs_to_the_end(node):
+        return dims.largest(known[0], dims.ZERO)
     condition = (dims.ONE,) if not node.has(1) else _truth(node, 1)
     if condition is None:
         return None
@@ -72,12 +77,17 @@ def _truth(node: Node, position: int) -> tuple[dims.Expr, ...] | None:
 
 
 def _check(node: Node) -> Iterator[str]:
-    if not runs_to_the_end(node):
-        yield "a condition that the body computes"
-    elif node.has(0) and trips(node) is None:
-        yield "a trip count or a condition that depends on data"
-    elif not node.has(0):
+    most = trips(node)
+    if not node.has(0):
         yield "a loop without an end"
+    elif most is None:
+        yield "a trip count or a condition that another loop computes"
+    elif not runs_to_the_end(node):
+        if most.is_Integer and int(most) > _MOST_TRIPS:
+            yield f"a loop that its body ends, with {int(most)} trips at most"
+        scanned = range(count_carried(node), len(node.raw.outputs))
+        if any(node.is_used(position) for position in scanned):
+            yield "scan outputs of a loop that its body ends"
     yield from check_carried(node)
 
 
@@ -107,21 +117,42 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
     for target in targets:
         if target is not None:
             b.require_equal(target.shape[0], count, "trips and length of the scan outputs")
+    live: flow.Carried | None = None
+    if not runs_to_the_end(node):
+        start = inputs[1]
+        live = flow.Carried(b, _true(b) if start is None else Reshape(start, ()), ())
     step = flow.variable(body)
     with b.repeat(count, step):
         states = [t if c is None else c.before(step) for t, c in zip(initial, carried, strict=True)]
-        holds = b.lazy(BOOL, (), (), lambda _: Literal(BOOL, True))
-        values = b.subgraph(body, [b.known((), (step,)), holds, *states])[_OUTPUTS:]
-        for value, c in zip(values, carried, strict=False):
+        holds = _true(b) if live is None else live.before(step)
+        again, *values = b.subgraph(body, [b.known((), (step,)), holds, *states])
+        pairs = []
+        for value, before, c in zip(values, states, carried, strict=False):
             if c is not None:
                 flow.demand_shape(b, value, c.shape)
-        pairs = [(v, c.after(step)) for v, c in zip(values, carried, strict=False) if c is not None]
+                new = value if live is None else _choose(b, holds, value, before)
+                pairs.append((new, c.after(step)))
+        if live is not None:
+            pairs.append((_choose(b, holds, Reshape(again, ()), holds), live.after(step)))
         for value, target in zip(values[len(initial) :], targets, strict=True):
             if target is not None:
                 pairs.append((value, flow.along(b, target, 0, step)))
         flow.store(b, pairs)
     final = [t if c is None else c.before(count) for t, c in zip(initial, carried, strict=True)]
     return [*final, *targets]
+
+
+def _true(b: Builder) -> Tensor:
+    return b.lazy(BOOL, (), (), lambda _: Literal(BOOL, True))
+
+
+def _choose(b: Builder, condition: Tensor, then: Tensor, other: Tensor) -> Tensor:
+    """One of two tensors, as a scalar says."""
+
+    def element(index: Index) -> Expr:
+        return Select(then.dtype, condition.load(()), then.load(index), other.load(index))
+
+    return b.lazy(then.dtype, other.shape, [condition, then, other], element)
 
 
 def _is_fixed(body: ir.Graph, number: int) -> bool:

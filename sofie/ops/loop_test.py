@@ -136,6 +136,46 @@ def test_no_trips_from_data(trips: int, go: bool) -> None:
     assert rows.shape == (0, 2)
 
 
+_SEARCH = """
+main (int64 most, bool go, float[N] x) => (float[N] y, int64 count)
+<int64 zero = {0}, int64 one = {1}, float ten = {10.0}, float two = {2.0}>
+{
+    y, count = Loop <
+        body = step (int64 i, bool before, float[L] s, int64 c)
+            => (bool on, float[L] t, int64 d)
+        {
+            t = Mul(s, two)
+            d = Add(c, one)
+            sum = ReduceSum<keepdims = 0>(t)
+            on = Less(sum, ten)
+        }
+    > (%s, %s, x, zero)
+}
+"""
+
+
+@pytest.mark.parametrize("start", [0.5, 4.0, 20.0, 0.001])
+@pytest.mark.parametrize("condition", ["go", ""])
+@pytest.mark.parametrize("go", [True, False])
+def test_the_body_ends_the_loop(start: float, condition: str, go: bool) -> None:
+    model = onnx.parser.parse_model(_HEADER + _SEARCH % ("most", condition))
+    feeds = {
+        "x": np.array([start, start / 2], np.float32),
+        "go": np.array(go),
+        "most": np.array(6, np.int64),
+    }
+    hold(model, [{"N": 2}], feeds, against_runtime=True)
+
+
+def test_a_loop_that_only_its_body_ends_is_refused() -> None:
+    for most in ("", "endless"):
+        text = (_SEARCH % (most, "go")).replace(
+            "<int64 zero", "<int64 endless = {9223372036854775807}, int64 zero"
+        )
+        with pytest.raises(ModelError, match="a loop (without an end|that its body ends, with)"):
+            compile_graph(onnx.parser.parse_model(_HEADER + text))
+
+
 def test_a_loop_without_an_end_is_refused() -> None:
     model = _model("Gather(shape, zero)")
     (loop,) = [n for n in model.graph.node if n.op_type == "Loop"]
