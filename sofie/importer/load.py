@@ -7,7 +7,9 @@ anything ("batch size-1", "a/b", nothing at all), and nothing later may depend o
 from __future__ import annotations
 
 import dataclasses
+import os
 import pathlib
+from collections.abc import Iterable, Iterator
 
 import onnx
 import onnx_ir as ir
@@ -19,6 +21,13 @@ from sofie.importer import functions, operands, sequences, subgraphs
 from sofie.importer.errors import ModelError
 from sofie.ir.node import READS
 from sofie.ops import control_flow, random_numbers, registry
+
+# How deep calls of a model's functions may nest, and to how many nodes they may come. Exporters
+# stay far below; a small file that does not could keep a build busy for ever.
+_DEEPEST_CALLS = 100
+_MOST_NODES = 50_000
+# Bytes; less than a pipe holds.
+_LONGEST_MESSAGE = 4000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,14 +99,34 @@ def _read(path: pathlib.Path) -> onnx.ModelProto:
         raise ModelError(
             f"not an ONNX file, or a truncated one: {error}; export the model again"
         ) from error
+    _check_functions(proto)
     if not proto.graph.output:
         raise ModelError("the graph has no outputs: an empty or truncated ONNX file")
-    try:
-        onnx.checker.check_model(str(path), full_check=True)
-    except Exception as error:  # ValidationError, InferenceError, text that is no UTF-8, ...
-        raise ModelError(f"ONNX's checker refuses the model: {error}") from error
+    _run_checker(path)
     _check_names(proto.graph)
     return proto
+
+
+def _run_checker(path: pathlib.Path) -> None:
+    """Runs ONNX's checker, in a process of its own: some damaged files make it abort."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+            onnx.checker.check_model(str(path), full_check=True)
+        except Exception as error:  # ValidationError, InferenceError, text that is no UTF-8, ...
+            os.write(writing, str(error).encode(errors="replace")[:_LONGEST_MESSAGE])
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        message = pipe.read().decode(errors="replace")
+    _, status = os.waitpid(child, 0)
+    if status:
+        message = f"it ends with signal {os.WTERMSIG(status)}"
+    if message:
+        raise ModelError(f"ONNX's checker refuses the model: {message}")
 
 
 def _check_names(graph: onnx.GraphProto) -> None:
@@ -135,8 +164,11 @@ def _rename_symbols(graph: onnx.GraphProto) -> tuple[str, ...]:
             dim.dim_param = f"s{position}"
     # Inferred again from the inputs: an exporter's own notes on shapes are not to be relied on.
     del graph.value_info[:]
+    given = {value.name: value for value in inputs}
     for output in graph.output:
-        if output.type.HasField("tensor_type"):
+        if output.name in given:
+            output.CopyFrom(given[output.name])
+        elif output.type.HasField("tensor_type"):
             output.type.tensor_type.ClearField("shape")
     return tuple(symbols)
 
@@ -147,15 +179,41 @@ def _drop_defaults(graph: ir.Graph) -> None:
         graph.inputs.remove(value)
 
 
+def _tensors(model: ir.Model) -> Iterator[tuple[str, ir.TensorProtocol]]:
+    """Every tensor in the file, also in subgraphs and functions, with a name for messages."""
+
+    def initializers(graph: ir.Graph) -> Iterator[tuple[str, ir.TensorProtocol]]:
+        for value in graph.initializers.values():
+            if value.const_value is not None:
+                yield f"initializer {value.name!r}", value.const_value
+
+    yield from initializers(model.graph)
+    bodies: list[ir.Graph | ir.Function] = [model.graph, *model.functions.values()]
+    for body in bodies:
+        for node in ir.traversal.RecursiveGraphIterator(body):
+            for attribute in node.attributes.values():
+                name = f"attribute {attribute.name!r} of {node.op_type} {node.name!r}"
+                if attribute.is_ref():
+                    continue
+                if attribute.type == ir.AttributeType.TENSOR:
+                    yield name, attribute.as_tensor()
+                elif attribute.type == ir.AttributeType.TENSORS:
+                    yield from ((name, tensor) for tensor in attribute.as_tensors())
+                elif attribute.type == ir.AttributeType.GRAPH:
+                    yield from initializers(attribute.as_graph())
+                elif attribute.type == ir.AttributeType.GRAPHS:
+                    for graph in attribute.as_graphs():
+                        yield from initializers(graph)
+
+
 def _check_tensors(model: ir.Model) -> None:
-    """Reads every weight once, so that a truncated one is found before anything relies on it."""
-    for value in model.graph.initializers.values():
-        tensor = value.const_value
+    """Reads every tensor once, so that a truncated one is found before anything relies on it."""
+    for name, tensor in _tensors(model):
         try:
-            if tensor is not None and tensor.dtype != ir.DataType.STRING:
+            if tensor.dtype != ir.DataType.STRING:
                 tensor.numpy()
         except Exception as error:
-            raise ModelError(f"initializer {value.name!r} can't be read: {error}") from error
+            raise ModelError(f"{name} can't be read: {error}") from error
 
 
 def _forget(model: ir.Model) -> None:
@@ -181,12 +239,41 @@ def _forget_elements(value: ir.Value) -> None:
 def _set_base(model: ir.Model, folder: pathlib.Path) -> None:
     """Lets external weights be read from the model's folder and from nowhere else."""
     root = folder.resolve()
-    for value in model.graph.initializers.values():
-        tensor = value.const_value
+    for name, tensor in _tensors(model):
         if isinstance(tensor, ir.ExternalTensor):
             if not (root / tensor.location).resolve().is_relative_to(root):
                 raise ModelError(
-                    f"initializer {value.name!r} lies in {tensor.location!r}, outside of the "
-                    "model's folder"
+                    f"{name} lies in {tensor.location!r}, outside of the model's folder"
                 )
             tensor.base_dir = root
+
+
+def _check_functions(proto: onnx.ModelProto) -> None:
+    """Refuses functions that call themselves, or each other until there is no end of it."""
+    bodies = {(f.domain, f.name, f.overload): f.node for f in proto.functions}
+    sizes: dict[tuple[str, str, str], int] = {}
+
+    def size(nodes: Iterable[onnx.NodeProto], depth: int) -> int:
+        """Number of nodes when every call is written out."""
+        total = 0
+        for node in nodes:
+            key = (node.domain, node.op_type, node.overload)
+            if key in bodies and key not in sizes:
+                if depth == _DEEPEST_CALLS:
+                    raise ModelError(
+                        f"function {node.op_type!r} calls itself, or is called at a depth above "
+                        f"{_DEEPEST_CALLS}"
+                    )
+                sizes[key] = size(bodies[key], depth + 1)
+            total += sizes.get(key, 1)
+            for attribute in node.attribute:
+                for graph in (attribute.g, *attribute.graphs):
+                    total += size(graph.node, depth)
+            if total > _MOST_NODES:
+                raise ModelError(
+                    f"with its functions written out the model has more than {_MOST_NODES} nodes"
+                )
+        return total
+
+    if bodies:
+        size(proto.graph.node, 0)

@@ -27,18 +27,18 @@ def path(name: str) -> pathlib.Path:
     return pathlib.Path(os.environ.get("BUILD_WORKING_DIRECTORY", "."), name)
 
 
-def select(cases: Sequence[suite.Case], pattern: str, shard: str) -> list[suite.Case]:
-    """The tests whose names contain a pattern, or every n-th of them.
+def select(names: Sequence[str], pattern: str, shard: str) -> Sequence[str]:
+    """The names that contain a pattern, or every n-th of them.
 
     Args:
-      cases: all tests.
+      names: of all tests.
       pattern: regular expression.
       shard: "i/n", from 1.
     """
     match = re.fullmatch(r"(\d+)/(\d+)", shard)
     if not match or not 1 <= int(match[1]) <= int(match[2]):
         raise app.UsageError(f"--shard={shard}: write i/n, such as 1/4")
-    selected = [case for case in cases if re.search(pattern, case.name)]
+    selected = [name for name in names if re.search(pattern, name)]
     if not selected:
         raise app.UsageError(f"--filter={pattern}: no test has such a name")
     return selected[int(match[1]) - 1 :: int(match[2])]
@@ -46,12 +46,12 @@ def select(cases: Sequence[suite.Case], pattern: str, shard: str) -> list[suite.
 
 def cases() -> list[suite.Case]:
     """The tests that the flags name."""
-    if _FUZZ.value:
-        numbers = range(_SEED.value, _SEED.value + _FUZZ.value)
-        every = [random_graphs.numbered(number) for number in numbers]
-    else:
-        every = suite.load()
-    return select(every, _FILTER.value, _SHARD.value)
+    if not _FUZZ.value:
+        every = {case.name: case for case in suite.load()}
+        return [every[name] for name in select(list(every), _FILTER.value, _SHARD.value)]
+    numbers = {f"fuzz_{_SEED.value + i}": _SEED.value + i for i in range(_FUZZ.value)}
+    names = select(list(numbers), _FILTER.value, _SHARD.value)
+    return [random_graphs.numbered(numbers[name]) for name in names]
 
 
 @contextlib.contextmanager

@@ -2,8 +2,9 @@
 
     judge.py FOLDER FIRST COUNT
 
-Writes the files of the numbers FIRST, FIRST + 1, … to FOLDER one after another, says "begin" and the
-number before each, and "end", the number and what is wrong with the compiler, if anything, after it.
+Writes the files of the numbers FIRST, FIRST + 1, … to FOLDER one after another. Says "begin" and
+the number before each, and after it "end", the number and what is wrong with the compiler, if
+anything.
 """
 
 from __future__ import annotations
@@ -100,7 +101,9 @@ class _Watch:
         self.folder: pathlib.Path | None = None
         self.opened: list[str] = []
         installed = [*map(pathlib.Path, sysconfig.get_paths().values())]
-        self.allowed = [p.resolve() for p in (*installed, *map(pathlib.Path, sys.path)) if p != p.parent]
+        self.allowed = [
+            p.resolve() for p in (*installed, *map(pathlib.Path, sys.path)) if p != p.parent
+        ]
 
     def __call__(self, event: str, arguments: tuple[object, ...]) -> None:
         if self.folder is None or event != "open" or not isinstance(arguments[0], str | bytes):

@@ -11,8 +11,35 @@ from google.protobuf.message import DecodeError
 from onnx import AttributeProto, TensorProto, helper
 
 # Extents and other integers that are rarely thought of.
-_NUMBERS = (0, 1, -1, 2, -2, 7, 2**31 - 1, 2**31, 2**32, 2**40, 2**62, 2**63 - 1, -(2**31), -(2**63))
-_NAMES = ("", " ", "x0", "nothing", "a\nb", '"); int x; //', "*/", "é", "x" * 5000, "%s{0}", "class")
+_NUMBERS = (
+    0,
+    1,
+    -1,
+    2,
+    -2,
+    7,
+    2**31 - 1,
+    2**31,
+    2**32,
+    2**40,
+    2**62,
+    2**63 - 1,
+    -(2**31),
+    -(2**63),
+)
+_NAMES = (
+    "",
+    " ",
+    "x0",
+    "nothing",
+    "a\nb",
+    '"); int x; //',
+    "*/",
+    "é",
+    "x" * 5000,
+    "%s{0}",
+    "class",
+)
 _LOCATIONS = (
     "../secret.bin",
     "/etc/passwd",
@@ -72,7 +99,7 @@ _BYTES: tuple[Callable[[random.Random, bytes], bytes], ...] = (_flip, _cut, _dro
 
 
 def _any_name(rng: random.Random, graph: onnx.GraphProto) -> str:
-    names = [name for node in graph.node for name in (*node.input, *node.output)]
+    names: list[str] = [name for node in graph.node for name in (*node.input, *node.output)]
     return rng.choice([*names, *(v.name for v in graph.input), rng.choice(_NAMES)])
 
 
