@@ -53,8 +53,15 @@ _LOCATIONS = (
 )
 
 
-def mutate(rng: random.Random, content: bytes) -> bytes:
-    """A file that differs from a good one in one to four places."""
+def mutate(rng: random.Random, good: bytes) -> bytes:
+    """A file that differs from a good one in a few places."""
+    content = good
+    while content == good:
+        content = _mutate(rng, good)
+    return content
+
+
+def _mutate(rng: random.Random, content: bytes) -> bytes:
     model = onnx.ModelProto()
     if rng.random() < 0.75:
         model.ParseFromString(content)
@@ -100,7 +107,7 @@ _BYTES: tuple[Callable[[random.Random, bytes], bytes], ...] = (_flip, _cut, _dro
 
 def _any_name(rng: random.Random, graph: onnx.GraphProto) -> str:
     names: list[str] = [name for node in graph.node for name in (*node.input, *node.output)]
-    return rng.choice([*names, *(v.name for v in graph.input), rng.choice(_NAMES)])
+    return rng.choice([*names, *(str(v.name) for v in graph.input), rng.choice(_NAMES)])
 
 
 def _rename(rng: random.Random, model: onnx.ModelProto) -> None:
