@@ -31,6 +31,7 @@ def _model(
     inputs: _Types,
     outputs: _Types,
     constants: Mapping[str, np.ndarray[Any, Any]],
+    opset: int = _OPSET,
 ) -> onnx.ModelProto:
     """A checked model; inputs and outputs are type and shape by name."""
 
@@ -47,9 +48,9 @@ def _model(
         values(outputs),
         [numpy_helper.from_array(array, name) for name, array in constants.items()],
     )
-    opset = helper.make_opsetid("", _OPSET)
+    opsets = [helper.make_opsetid("", opset)]
     model = onnx.shape_inference.infer_shapes(
-        helper.make_model(graph, opset_imports=[opset], ir_version=10)
+        helper.make_model(graph, opset_imports=opsets, ir_version=10)
     )
     onnx.checker.check_model(model, full_check=True)
     return model
@@ -104,8 +105,83 @@ def floats(dtype: str) -> onnx.ModelProto:
     return _model(nodes, {"x": (dtype, shape), "y": (dtype, shape)}, outputs, constants)
 
 
+_SMALL_FLOATS = (
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float4_e2m1fn",
+)
+
+
+def quantized() -> onnx.ModelProto:
+    """Quantised numbers of every type, products of them, and types that share bytes."""
+    node = helper.make_node
+    rng = np.random.default_rng(13)
+    constants: dict[str, np.ndarray[Any, Any]] = {
+        "scale": np.array(0.05, np.float32),
+        "scales": rng.uniform(0.01, 0.2, 8).astype(np.float32),
+        "codes": rng.integers(-8, 8, (8, 5)).astype("int4"),
+        "code_scales": rng.uniform(0.1, 0.3, 5).astype(np.float32),
+        "w": rng.integers(-127, 128, (8, 5)).astype(np.int8),
+        "w_zero": rng.integers(-5, 6, 5).astype(np.int8),
+        "w_scale": rng.uniform(0.01, 0.02, 5).astype(np.float32),
+        "y_zero": np.array(120, np.uint8),
+    }
+    nodes = []
+    outputs: dict[str, tuple[str, None]] = {}
+
+    def keep(name: str, dtype: str) -> None:
+        outputs[name] = (dtype, None)
+
+    for dtype in ("int8", "uint8", "int16", "uint16", "int4", "uint4", "int2", "uint2"):
+        constants[f"{dtype}_zero"] = np.array(1, dtype)
+        operands = ["scale", f"{dtype}_zero"]
+        nodes += [
+            node("QuantizeLinear", ["x", *operands], [f"{dtype}_q"]),
+            node("DequantizeLinear", [f"{dtype}_q", *operands], [f"{dtype}_x"]),
+        ]
+        keep(f"{dtype}_q", dtype)
+        keep(f"{dtype}_x", "float32")
+    for dtype in _SMALL_FLOATS:
+        to = _onnx_type(dtype)
+        nodes += [
+            node("QuantizeLinear", ["x", "scales"], [f"{dtype}_q"], axis=1, output_dtype=to),
+            node("Cast", [f"{dtype}_q"], [f"{dtype}_x"], to=_onnx_type("float16")),
+        ]
+        keep(f"{dtype}_q", dtype)
+        keep(f"{dtype}_x", "float16")
+    nodes += [
+        node("Cast", ["x"], ["power"], to=_onnx_type("float8_e8m0fnu"), round_mode="nearest"),
+        node("Transpose", ["nibbles"], ["turned"], perm=[1, 0]),
+        node("DequantizeLinear", ["nibbles", "scale"], ["plain"]),
+        node("DequantizeLinear", ["codes", "code_scales"], ["weights"], axis=1),
+        node("MatMul", ["x", "weights"], ["dequantized"]),
+        node("MatMulInteger", ["uint8_q", "w", "uint8_zero", "w_zero"], ["integers"]),
+        node(
+            "QLinearMatMul",
+            ["uint8_q", "scale", "uint8_zero", "w", "w_scale", "w_zero", "scale", "y_zero"],
+            ["product"],
+        ),
+        node("BitCast", ["x"], ["bits"], to=_onnx_type("int32")),
+    ]
+    for name, dtype in (
+        ("power", "float8_e8m0fnu"),
+        ("turned", "int4"),
+        ("plain", "float32"),
+        ("dequantized", "float32"),
+        ("integers", "int32"),
+        ("product", "uint8"),
+        ("bits", "int32"),
+    ):
+        keep(name, dtype)
+    inputs: _Types = {"x": ("float32", ["N", 8]), "nibbles": ("int4", ["N", 3])}
+    return _model(nodes, inputs, outputs, constants, opset=26)
+
+
 _MODELS: Mapping[str, Callable[[], onnx.ModelProto]] = {
-    name: functools.partial(floats, name) for name in ("float16", "bfloat16", "float64")
+    **{name: functools.partial(floats, name) for name in ("float16", "bfloat16", "float64")},
+    "quantized": quantized,
 }
 
 

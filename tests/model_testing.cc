@@ -26,9 +26,7 @@ const BackendFactory& FactoryOf(Backend backend) {
   std::exit(EXIT_FAILURE);
 }
 
-size_t BytesOf(const TensorView& view) {
-  return static_cast<size_t>(view.shape.elements()) * SizeOf(view.dtype);
-}
+size_t BytesOf(const TensorView& view) { return BytesOf(view.dtype, view.shape.elements()); }
 
 }  // namespace
 

@@ -27,12 +27,7 @@ const NpyArray& Find(const Arrays& arrays, const std::string& name, const std::s
 CaseTensor Tensor(const Arrays& arrays, const std::string& name, const TensorInfo& info,
                   const std::string& path) {
   const NpyArray& array = Find(arrays, name, path);
-  CaseTensor tensor{info.dtype, Shape(std::span<const int64_t>(array.shape)), array.data};
-  if (tensor.data.size() != static_cast<size_t>(array.elements()) * SizeOf(info.dtype)) {
-    throw std::runtime_error(path + ": '" + name + "' has dtype " + array.dtype + ", but '" +
-                             info.name + "' of the model is " + NameOf(info.dtype) + ".");
-  }
-  return tensor;
+  return TensorOf(array, info, path + ": '" + name + "'");
 }
 
 template <class T>
@@ -48,6 +43,12 @@ T At(const void* data, int64_t index) {
   T value;
   std::memcpy(&value, static_cast<const std::byte*>(data) + index * int64_t{sizeof(T)}, sizeof(T));
   return value;
+}
+
+template <class Packed>
+double InByte(const void* data, DType dtype, int64_t index) {
+  const int64_t per_byte = ElementsPerByte(dtype);
+  return Packed::Unpack(At<uint8_t>(data, index / per_byte), index % per_byte);
 }
 
 double FromHalf(uint16_t bits) {
@@ -118,17 +119,43 @@ void CompareRow(const TensorView& actual, const ExpectedOutput& expected, int64_
 
 void CompareExactly(const TensorView& actual, const ExpectedOutput& expected,
                     Complaints& complaints) {
-  const auto size = static_cast<int64_t>(SizeOf(actual.dtype));
-  const auto* ours = static_cast<const std::byte*>(actual.data);
+  const void* ours = actual.data;
   const std::byte* theirs = expected.tensor.data.data();
   for (int64_t i = 0; i < actual.shape.elements(); ++i) {
-    if (std::memcmp(ours + i * size, theirs + i * size, static_cast<size_t>(size)) == 0) continue;
+    if (SameElement(ours, theirs, actual.dtype, i)) continue;
     complaints.Add() << "element " << i << ": " << Element(ours, actual.dtype, i) << ", not "
                      << Element(theirs, actual.dtype, i);
   }
 }
 
 }  // namespace model_case_internal
+
+CaseTensor TensorOf(const NpyArray& array, const TensorInfo& info, const std::string& what) {
+  CaseTensor tensor{info.dtype, Shape(std::span<const int64_t>(array.shape)), array.data};
+  const auto elements = static_cast<size_t>(array.elements());
+  if (tensor.data.size() != elements * SizeOf(info.dtype)) {
+    throw std::runtime_error(what + " has dtype " + array.dtype + ", but '" + info.name +
+                             "' of the model is " + NameOf(info.dtype) + ".");
+  }
+  const auto per_byte = static_cast<size_t>(ElementsPerByte(info.dtype));
+  if (per_byte > 1) {
+    const size_t bits = 8 / per_byte;
+    const auto kept = static_cast<std::byte>((1 << bits) - 1);
+    tensor.data.assign(BytesOf(info.dtype, array.elements()), std::byte{0});
+    for (size_t i = 0; i < elements; ++i) {
+      tensor.data[i / per_byte] |= (array.data[i] & kept) << (i % per_byte * bits);
+    }
+  }
+  return tensor;
+}
+
+bool SameElement(const void* a, const void* b, DType dtype, int64_t index) {
+  if (ElementsPerByte(dtype) > 1) return Element(a, dtype, index) == Element(b, dtype, index);
+  const auto size = static_cast<int64_t>(SizeOf(dtype));
+  return std::memcmp(static_cast<const std::byte*>(a) + index * size,
+                     static_cast<const std::byte*>(b) + index * size,
+                     static_cast<size_t>(size)) == 0;
+}
 
 double Element(const void* data, DType dtype, int64_t index) {
   using namespace model_case_internal;  // NOLINT
@@ -158,6 +185,26 @@ double Element(const void* data, DType dtype, int64_t index) {
       return At<uint32_t>(data, index);
     case DType::kUInt64:
       return static_cast<double>(At<uint64_t>(data, index));
+    case DType::kFloat8E4M3FN:
+      return At<Float8E4M3FN>(data, index);
+    case DType::kFloat8E4M3FNUZ:
+      return At<Float8E4M3FNUZ>(data, index);
+    case DType::kFloat8E5M2:
+      return At<Float8E5M2>(data, index);
+    case DType::kFloat8E5M2FNUZ:
+      return At<Float8E5M2FNUZ>(data, index);
+    case DType::kFloat8E8M0:
+      return At<Float8E8M0>(data, index);
+    case DType::kFloat4E2M1:
+      return InByte<PackedFloat4E2M1>(data, dtype, index);
+    case DType::kInt4:
+      return InByte<PackedInt4>(data, dtype, index);
+    case DType::kUInt4:
+      return InByte<PackedUInt4>(data, dtype, index);
+    case DType::kInt2:
+      return InByte<PackedInt2>(data, dtype, index);
+    case DType::kUInt2:
+      return InByte<PackedUInt2>(data, dtype, index);
   }
   throw std::runtime_error("unknown element type");
 }

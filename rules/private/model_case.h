@@ -41,6 +41,13 @@ struct ModelCase {
 // Reads a case of this model. Throws std::runtime_error if the file does not fit the model.
 ModelCase ReadModelCase(const std::string& path, const ModelInfo& info);
 
+// The array as the model has it in memory: elements of less than 8 bits, which the file holds a
+// byte each, share bytes. Throws std::runtime_error, which begins with `what`, if it does not fit.
+CaseTensor TensorOf(const NpyArray& array, const TensorInfo& info, const std::string& what);
+
+// True if two tensors have the same bits at an index.
+bool SameElement(const void* a, const void* b, DType dtype, int64_t index);
+
 // Element `index` of packed data. 64-bit integers above 2^53 are rounded.
 double Element(const void* data, DType dtype, int64_t index);
 

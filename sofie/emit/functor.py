@@ -73,7 +73,7 @@ class _Parameters:
             name = self._names.new(self._pointer(buffer))
             constant = "" if id(buffer) in self._written else "const "
             self._list.append(
-                Parameter(f"{constant}{buffer.dtype.storage}*", name, self._pointer(buffer))
+                Parameter(f"{constant}{buffer.storage}*", name, self._pointer(buffer))
             )
             self._buffers[id(buffer)] = name
         return self._buffers[id(buffer)]
@@ -252,7 +252,8 @@ class _Body:
             self.used.add("acc")
             return f"acc.{node.member}" if node.member else "acc"
         if isinstance(node, expr.Call):
-            return node.template.format(*(self.operand(a) for a in node.args))
+            operand = self.value if node.stored else self.operand
+            return node.template.format(*(operand(a) for a in node.args))
         if isinstance(node, expr.Select):
             return self._select(node)
         raise AssertionError(f"{type(node).__name__} can't reach a kernel")
@@ -339,11 +340,11 @@ def pointwise(
         store.statements.append(f"{target}[{store.index(one.offset)}] = {part};")
     if step.also:
         load.statements.append(f"return {{{', '.join(values)}}};")
-        members = " ".join(f"{s.buffer.dtype.storage} e{i};" for i, s in enumerate(step.stores))
+        members = " ".join(f"{s.buffer.storage} e{i};" for i, s in enumerate(step.stores))
         constant = f"struct Value {{ {members} }};"
     else:
         load.statements.append(f"return {values[0]};")
-        constant = f"using Value = {step.store.buffer.dtype.storage};"
+        constant = f"using Value = {step.store.buffer.storage};"
     names = [loop.var.name for loop in step.loops]
     everything = ", ".join(f"I {name}" for name in names)
     stored = store.arguments(step.loops)[1:-1]

@@ -368,7 +368,7 @@ class _Renderer:
                 found[id(buffer)] = (buffer, True)
         lines = []
         for key, (buffer, written) in found.items():
-            name, cpp = self._pointer(buffer), buffer.dtype.storage
+            name, cpp = self._pointer(buffer), buffer.storage
             if key in offset:
                 value = f"reinterpret_cast<const {cpp}*>(weights + {offset[key]})"
                 lines.append(f"const {cpp}* const {name} = {value};")
@@ -400,8 +400,9 @@ class _Renderer:
 
     def _field(self, names: Names, buffer: Buffer, shape: dims.Shape) -> _Field:
         dtype = buffer.dtype
+        cpp = dtype.packed if buffer.packed else dtype.storage
         name = names.new(buffer.name)
-        return _Field(buffer.name, name, dtype.storage, dtype.enum, self._shape_text(shape))
+        return _Field(buffer.name, name, cpp, dtype.enum, self._shape_text(shape))
 
     def _shape_text(self, shape: dims.Shape) -> str:
         symbols = self.program.symbols
@@ -422,10 +423,11 @@ class _Renderer:
 
     def _buffer_row(self, lifetime: Lifetime) -> dict[str, object]:
         buffer = lifetime.buffer
-        size = dims.product(buffer.shape) * buffer.dtype.size
+        size = buffer.bytes
         return {
             "name": c_string(buffer.name),
             "size": buffer.dtype.size,
+            "per_byte": buffer.dtype.per_byte if buffer.packed else 1,
             "first": lifetime.first,
             "last": lifetime.last,
             "bytes": self._host(size),

@@ -38,7 +38,9 @@ def blob(weights: Sequence[Buffer], graph_hash: bytes) -> bytes:
     payload = bytearray(end)
     for weight, start in zip(weights, starts, strict=True):
         assert weight.data is not None
-        data = np.ascontiguousarray(weight.data, dtype=weight.dtype.numpy)
+        data = np.ascontiguousarray(
+            weight.data, dtype=np.uint8 if weight.packed else weight.dtype.numpy
+        )
         raw = data.astype(data.dtype.newbyteorder("<"), copy=False).tobytes()
         payload[start : start + len(raw)] = raw
     digest = hashlib.sha256(payload).digest()

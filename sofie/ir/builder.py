@@ -9,8 +9,8 @@ import numpy as np
 import onnx_ir
 import sympy
 
-from sofie.ir import dims, expr, loops
-from sofie.ir.dtype import INT64, UINT64, DType
+from sofie.ir import dims, expr, loops, packing
+from sofie.ir.dtype import INT64, UINT8, UINT64, DType
 from sofie.ir.program import (
     Buffer,
     BufferKind,
@@ -159,6 +159,53 @@ class Builder:
         shape = tuple(sympy.Integer(d) for d in data.shape)
         buffer = Buffer(name, dtype, shape, tuple(range(data.ndim)), BufferKind.WEIGHT, data)
         return Strided.whole(self, buffer)
+
+    def weight(self, name: str, dtype: DType, data: np.ndarray) -> Tensor:
+        """A weight of the model, several elements in a byte where its type allows it."""
+        if dtype.per_byte == 1:
+            return self.constant(name, dtype, data)
+        shape = tuple(sympy.Integer(d) for d in data.shape)
+        order = tuple(range(data.ndim))
+        packed = packing.pack(data, dtype)
+        return self.unpacked(
+            Buffer(name, dtype, shape, order, BufferKind.WEIGHT, packed, packed=True)
+        )
+
+    def unpacked(self, buffer: Buffer) -> Tensor:
+        """The elements of memory in which several share a byte."""
+        dtype, per_byte = buffer.dtype, sympy.Integer(buffer.dtype.per_byte)
+        strides = dims.packed_strides(buffer.shape, range(len(buffer.shape)))
+
+        def element(index: Index) -> expr.Expr:
+            place = sum((i * s for i, s in zip(index, strides, strict=True)), dims.ZERO)
+            byte = expr.Load(UINT8, buffer, dims.FloorDiv(place, per_byte))
+            within = expr.Index(INT64, dims.FloorMod(place, per_byte))
+            return expr.Call(dtype, f"{dtype.packed}::Unpack({{0}}, {{1}})", (byte, within))
+
+        return self.lazy(dtype, buffer.shape, (), element)
+
+    def pack(self, tensor: Tensor, name: str, kind: BufferKind) -> Buffer:
+        """Puts a tensor into memory in which several elements share a byte."""
+        dtype, per_byte = tensor.dtype, tensor.dtype.per_byte
+        source = self.packed(tensor)
+        buffer = Buffer(name, dtype, tensor.shape, tuple(range(tensor.rank)), kind, packed=True)
+        (byte,) = self.loop_variables(1)
+
+        def part(position: int) -> expr.Expr:
+            place = byte * per_byte + position
+            value = expr.Load(dtype, source.buffer, place)
+            if position == 0:
+                return value
+            inside = expr.compare("<", place, buffer.elements)
+            return expr.Select(dtype, inside, value, expr.Literal(dtype, 0))
+
+        places = ", ".join(f"{{{i}}}" for i in range(per_byte))
+        parts = tuple(part(i) for i in range(per_byte))
+        value = expr.Call(UINT8, f"{dtype.packed}::Pack({places})", parts, stored=True)
+        store = Store(buffer, byte, value)
+        loops = (Loop(byte, buffer.bytes),)
+        self.steps.append(Pointwise(self.nodes([tensor], self.node), loops, store))
+        return buffer
 
     def known(self, shape: Sequence[dims.Expr], values: Sequence[dims.Expr]) -> Tensor:
         """A small integer tensor (a scalar or a vector) whose elements the host computes."""

@@ -70,10 +70,14 @@ class Index(Expr):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Call(Expr):
-    """A C++ expression; ``{0}``, ``{1}``, ... in ``template`` stand for the arguments."""
+    """A C++ expression; ``{0}``, ``{1}``, ... in ``template`` stand for the arguments.
+
+    They come in the type that is computed in; with ``stored``, in that of memory.
+    """
 
     template: str
     args: tuple[Expr, ...]
+    stored: bool = False
 
     def children(self) -> tuple[Expr, ...]:
         """The arguments."""
@@ -198,7 +202,7 @@ def substitute(
         if isinstance(node, Call):
             args = tuple(visit(a) for a in node.args)
             unchanged = all(a is b for a, b in zip(args, node.args, strict=True))
-            return node if unchanged else Call(node.dtype, node.template, args)
+            return node if unchanged else dataclasses.replace(node, args=args)
         if isinstance(node, Select):
             return Select(node.dtype, visit(node.condition), visit(node.then), visit(node.other))
         return node

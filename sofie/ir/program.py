@@ -36,6 +36,7 @@ class Buffer:
       order: the axes as they lie in memory, outermost first.
       kind: owner of the memory.
       data: a weight's elements.
+      packed: whether several elements share a byte, as far as their type allows it.
     """
 
     name: str
@@ -44,11 +45,25 @@ class Buffer:
     order: tuple[int, ...]
     kind: BufferKind
     data: np.ndarray | None = None
+    packed: bool = False
 
     @property
     def elements(self) -> dims.Expr:
         """Number of elements."""
         return dims.product(self.shape)
+
+    @property
+    def bytes(self) -> dims.Expr:
+        """Bytes of the memory."""
+        if self.packed:
+            per_byte = sympy.Integer(self.dtype.per_byte)
+            return dims.FloorDiv(self.elements + per_byte - 1, per_byte)
+        return self.elements * self.dtype.size
+
+    @property
+    def storage(self) -> str:
+        """The C++ type that kernels see of the memory."""
+        return "uint8_t" if self.packed else self.dtype.storage
 
     @property
     def strides(self) -> dims.Shape:

@@ -9,7 +9,7 @@ from sofie.ir.tensor import Reshape, Tensor
 from sofie.ops.registry import operator
 
 
-@operator("Flatten", since=1, dtypes=dtype.ALL)
+@operator("Flatten", since=1, dtypes=dtype.EVERY)
 def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor]:
     """A view under the inferred shape."""
     x = inputs[0]

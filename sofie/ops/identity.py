@@ -3,4 +3,4 @@
 from sofie.ir import dtype
 from sofie.ops import elementwise
 
-elementwise.unary("Identity", "{0}", since=1, dtypes=dtype.ALL)
+elementwise.unary("Identity", "{0}", since=1, dtypes=dtype.EVERY)

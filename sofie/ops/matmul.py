@@ -14,6 +14,11 @@ from sofie.ops.registry import operator
 def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor]:
     """One batched GEMM; operands are read through their strides."""
     left, right = given(inputs)
+    return [multiply(b, left, right, node.out_shape())]
+
+
+def multiply(b: Builder, left: Tensor, right: Tensor, shape: dims.Shape) -> Tensor:
+    """The matrix product, of ``shape``, as NumPy's ``matmul`` has it."""
     if left.rank == 1:
         left = Reshape(left, (dims.ONE, left.shape[0]))
     if right.rank == 1:
@@ -27,7 +32,7 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
     c = _batched(b, right, batch)
     out = b.output(left.dtype, (dims.product(batch), left.shape[-2], right.shape[-1]))
     b.matmul(a, c, out, sources=[left, right])
-    return [Reshape(out, node.out_shape())]
+    return Reshape(out, shape)
 
 
 def _broadcast(left: dims.Shape, right: dims.Shape, rank: int) -> dims.Shape:

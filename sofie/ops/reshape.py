@@ -40,7 +40,7 @@ def _is_zero(extent: dims.Expr) -> dims.Expr:
     return dims.ZERO
 
 
-@operator("Reshape", since=5, dtypes=dtype.ALL)
+@operator("Reshape", since=5, dtypes=dtype.EVERY)
 def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor]:
     """A view; sizes under which the elements do not fit are refused at run time."""
     x = inputs[0]

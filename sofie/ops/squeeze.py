@@ -35,7 +35,7 @@ def _axes(node: Node) -> tuple[dims.Expr, ...]:
     return axes or tuple(sympy.Integer(a) for a, extent in enumerate(shape) if extent == 1)
 
 
-@operator("Squeeze", since=1, dtypes=dtype.ALL, check=_check)
+@operator("Squeeze", since=1, dtypes=dtype.EVERY, check=_check)
 def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor]:
     """A view under the inferred shape."""
     x, axes = inputs[0], _axes(node)

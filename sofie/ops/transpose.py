@@ -10,7 +10,7 @@ from sofie.ops.elementwise import given
 from sofie.ops.registry import operator
 
 
-@operator("Transpose", since=1, dtypes=dtype.ALL)
+@operator("Transpose", since=1, dtypes=dtype.EVERY)
 def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor]:
     """A view."""
     (x,) = given(inputs)

@@ -22,7 +22,7 @@ def _check(node: Node) -> Iterator[str]:
         yield "a number of axes that is not known at build time"
 
 
-@operator("Unsqueeze", since=1, dtypes=dtype.ALL, check=_check)
+@operator("Unsqueeze", since=1, dtypes=dtype.EVERY, check=_check)
 def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor]:
     """A view under the inferred shape."""
     x, axes = inputs[0], operand_axes(node)

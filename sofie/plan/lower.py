@@ -70,8 +70,12 @@ class _Lowering:
     def _input(self, value: ir.Value) -> Buffer:
         shape = value_shape(value)
         order = tuple(range(len(shape)))
-        buffer = Buffer(value.name or "", value_dtype(value), shape, order, BufferKind.INPUT)
-        self._set(value, Strided.whole(self.builder, buffer))
+        self.builder.enter(f"input {value.name}")
+        dtype = value_dtype(value)
+        buffer = Buffer(value.name or "", dtype, shape, order, BufferKind.INPUT)
+        buffer.packed = dtype.per_byte > 1
+        whole = Strided.whole(self.builder, buffer)
+        self._set(value, self.builder.unpacked(buffer) if buffer.packed else whole)
         return buffer
 
     def _subgraph(self, graph: ir.Graph, inputs: Sequence[Tensor]) -> list[Tensor]:
@@ -154,13 +158,16 @@ class _Lowering:
             if array is None:
                 raise ModelError(f"{value.name!r} is read before anything computes it")
             dtype = value_dtype(value)
-            self.tensors[value] = self.builder.constant(value.name or "", dtype, array)
+            self.tensors[value] = self.builder.weight(value.name or "", dtype, array)
         return self.tensors[value]
 
     def _output(self, value: ir.Value) -> Output:
         """The output in a row-major buffer that nothing else owns."""
         tensor = self._get(value)
         self.builder.enter(f"output {value.name}")
+        if tensor.dtype.per_byte > 1:
+            buffer = self.builder.pack(tensor, value.name or "", BufferKind.OUTPUT)
+            return Output(buffer, tensor.shape)
         row_major = tuple(range(tensor.rank))
         memory = tensor.strided(row_major)
         if memory is None or not _is_own(memory):

@@ -54,9 +54,7 @@ bool Overlap(const void* a, size_t a_bytes, const void* b, size_t b_bytes) {
   return std::less<>()(a_begin, b_begin + b_bytes) && std::less<>()(b_begin, a_begin + a_bytes);
 }
 
-size_t BytesOf(DType dtype, const Shape& shape) {
-  return static_cast<size_t>(shape.elements()) * SizeOf(dtype);
-}
+size_t BytesOf(DType dtype, const Shape& shape) { return sofie::BytesOf(dtype, shape.elements()); }
 
 }  // namespace
 

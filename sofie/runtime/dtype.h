@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "sofie/runtime/float16.h"
+#include "sofie/runtime/small_float.h"
 
 namespace sofie {
 
@@ -23,6 +24,16 @@ enum class DType : uint8_t {
   kUInt32,
   kUInt64,
   kBool,
+  kFloat8E4M3FN,
+  kFloat8E4M3FNUZ,
+  kFloat8E5M2,
+  kFloat8E5M2FNUZ,
+  kFloat8E8M0,
+  kFloat4E2M1,
+  kInt4,
+  kUInt4,
+  kInt2,
+  kUInt2,
 };
 
 // The DType of a C++ type. Types without a DType do not compile.
@@ -80,16 +91,62 @@ template <>
 struct DTypeTraits<bool> {
   static constexpr DType kValue = DType::kBool;
 };
+template <>
+struct DTypeTraits<Float8E4M3FN> {
+  static constexpr DType kValue = DType::kFloat8E4M3FN;
+};
+template <>
+struct DTypeTraits<Float8E4M3FNUZ> {
+  static constexpr DType kValue = DType::kFloat8E4M3FNUZ;
+};
+template <>
+struct DTypeTraits<Float8E5M2> {
+  static constexpr DType kValue = DType::kFloat8E5M2;
+};
+template <>
+struct DTypeTraits<Float8E5M2FNUZ> {
+  static constexpr DType kValue = DType::kFloat8E5M2FNUZ;
+};
+template <>
+struct DTypeTraits<Float8E8M0> {
+  static constexpr DType kValue = DType::kFloat8E8M0;
+};
+template <>
+struct DTypeTraits<PackedFloat4E2M1> {
+  static constexpr DType kValue = DType::kFloat4E2M1;
+};
+template <>
+struct DTypeTraits<PackedInt4> {
+  static constexpr DType kValue = DType::kInt4;
+};
+template <>
+struct DTypeTraits<PackedUInt4> {
+  static constexpr DType kValue = DType::kUInt4;
+};
+template <>
+struct DTypeTraits<PackedInt2> {
+  static constexpr DType kValue = DType::kInt2;
+};
+template <>
+struct DTypeTraits<PackedUInt2> {
+  static constexpr DType kValue = DType::kUInt2;
+};
 template <class T>
 struct DTypeTraits<const T> : DTypeTraits<T> {};
 
 template <class T>
 inline constexpr DType kDTypeOf = DTypeTraits<T>::kValue;
 
-// Bytes of one element.
+// Elements in a byte: 2 or 4 for types of 4 or 2 bits, else 1.
+int ElementsPerByte(DType dtype);
+
+// Bytes of one element, or of the byte that it shares.
 size_t SizeOf(DType dtype);
 
-// The name that NumPy gives the type: "float32", "bool", …
+// Bytes of so many elements one after another.
+size_t BytesOf(DType dtype, int64_t elements);
+
+// The name that NumPy and its extension ml_dtypes give the type: "float32", "bfloat16", …
 const char* NameOf(DType dtype);
 
 }  // namespace sofie

@@ -35,6 +35,7 @@ struct BufferInfo {
   int32_t element_size;  // bytes
   int32_t first_step;
   int32_t last_step;
+  int32_t elements_per_byte = 1;  // where elements share bytes
 };
 
 struct StepInfo {

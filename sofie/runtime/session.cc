@@ -47,9 +47,7 @@ bool AnyHost(std::span<const TensorView> views) {
                      [](const TensorView& view) { return view.memory == Memory::kHost; });
 }
 
-size_t BytesOf(DType dtype, const Shape& shape) {
-  return static_cast<size_t>(shape.elements()) * SizeOf(dtype);
-}
+size_t BytesOf(DType dtype, const Shape& shape) { return sofie::BytesOf(dtype, shape.elements()); }
 
 // True if every buffer of `a` fits into the one of `b`.
 bool Within(std::span<const int64_t> a, std::span<const int64_t> b) {
@@ -415,7 +413,8 @@ Plan SessionCore::NewPlan(std::span<const int64_t> symbols) const {
     const BufferInfo& buffer = info_.buffers[i];
     const int64_t bytes = plan.buffer_bytes[i];
     check_bytes(buffer.name, bytes);
-    if (bytes / buffer.element_size > std::numeric_limits<int32_t>::max()) plan.wide = true;
+    const int64_t elements = bytes / buffer.element_size * buffer.elements_per_byte;
+    if (elements > std::numeric_limits<int32_t>::max()) plan.wide = true;
     if (!InArena(i)) continue;
     requests[i] = {.bytes = bytes, .first_step = buffer.first_step, .last_step = buffer.last_step};
     // Inputs are there before the first step, and outputs are read after the last.

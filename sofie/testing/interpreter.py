@@ -13,9 +13,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import onnx
 import sympy
 
-from sofie.ir import dims, expr
+from sofie.ir import dims, dtype, expr, packing
 from sofie.ir.program import (
     Buffer,
     BufferKind,
@@ -61,8 +62,10 @@ def run(program: Program, inputs: Mapping[str, Array]) -> list[Array]:
     temporaries = [x for x in lifetimes(program) if x.buffer.kind is BufferKind.TEMPORARY]
     machine = _Machine(sizes, temporaries)
     for buffer in program.inputs:
-        machine.memory[id(buffer)] = np.ascontiguousarray(inputs[buffer.name]).reshape(-1).copy()
-        machine.written[id(buffer)] = np.ones(inputs[buffer.name].size, bool)
+        data = np.ascontiguousarray(inputs[buffer.name]).reshape(-1).copy()
+        data = packing.pack(data, buffer.dtype) if buffer.packed else data
+        machine.memory[id(buffer)] = data
+        machine.written[id(buffer)] = np.ones(data.size, bool)
     open_requirements = list(program.requirements)
     for segment in program.segments():
         for read in segment.reads:
@@ -75,7 +78,7 @@ def run(program: Program, inputs: Mapping[str, Array]) -> list[Array]:
         machine.run(segment.steps, segment.first)
     assert not open_requirements
     return [
-        machine.read_all(o.buffer).reshape([machine.size(d) for d in o.shape])
+        machine.elements(o.buffer).reshape([machine.size(d) for d in o.shape])
         for o in program.outputs
     ]
 
@@ -104,23 +107,33 @@ class _Machine:
 
     def buffer(self, buffer: Buffer) -> Array:
         if id(buffer) not in self.memory:
-            elements = self.size(buffer.elements)
+            count = self.size(buffer.bytes if buffer.packed else buffer.elements)
+            kind = np.dtype(np.uint8) if buffer.packed else buffer.dtype.numpy
             if buffer.kind is BufferKind.STATE:
-                self.memory[id(buffer)] = np.zeros(elements, np.dtype(buffer.dtype.name))
-                self.written[id(buffer)] = np.ones(elements, bool)
+                self.memory[id(buffer)] = np.zeros(count, kind)
+                self.written[id(buffer)] = np.ones(count, bool)
             elif buffer.kind is BufferKind.WEIGHT:
                 assert buffer.data is not None
                 self.memory[id(buffer)] = np.ascontiguousarray(buffer.data).reshape(-1)
-                self.written[id(buffer)] = np.ones(elements, bool)
+                self.written[id(buffer)] = np.ones(count, bool)
             else:
-                self.memory[id(buffer)] = np.zeros(elements, buffer.dtype.numpy)
-                self.written[id(buffer)] = np.zeros(elements, bool)
+                self.memory[id(buffer)] = np.zeros(count, kind)
+                self.written[id(buffer)] = np.zeros(count, bool)
         return self.memory[id(buffer)]
 
     def read_all(self, buffer: Buffer) -> Array:
         memory = self.buffer(buffer)
         assert self.written[id(buffer)].all(), f"{buffer.name}: elements never written"
         return memory
+
+    def elements(self, buffer: Buffer) -> Array:
+        """A buffer's elements, each on its own."""
+        memory = self.read_all(buffer)
+        if not buffer.packed:
+            return memory
+        place = np.arange(self.size(buffer.elements))
+        per_byte = buffer.dtype.per_byte
+        return packing.unpack(memory[place // per_byte], place % per_byte, buffer.dtype)
 
     def run(self, steps: Sequence[Step], begin: int, around: tuple[int, int] | None = None) -> None:
         """Runs steps, the first one of which is launch number ``begin``.
@@ -274,7 +287,7 @@ class _Point:
         value = self.value(node)
         if isinstance(node, expr.Index) or node.dtype.is_native:
             return value
-        return value.astype(_CPP_TYPES[node.dtype.cpp])
+        return value.astype(_CPP_TYPES.get(node.dtype.cpp, node.dtype.cpp.removesuffix("_t")))
 
     def value(self, node: expr.Expr) -> Array:
         """A value as it is in memory."""
@@ -308,8 +321,22 @@ class _Point:
             self.active = outer
             return np.where(condition, then, other)
         assert isinstance(node, expr.Call), type(node).__name__
-        result = _call(node.template, [self.operand(a) for a in node.args])
-        return np.broadcast_to(np.asarray(result).astype(node.dtype.numpy), (self.points,))
+        if node.stored:
+            return self._stored(node)
+        arguments = [self.operand(a) for a in node.args]
+        if not node.dtype.is_native and "::" in node.template.replace("sofie::kernels::", ""):
+            return _small(node, arguments)
+        result = np.broadcast_to(_call(node.template, arguments), (self.points,))
+        return _converted(np.asarray(result), node.dtype)
+
+    def _stored(self, node: expr.Call) -> Array:
+        """A call on values as they are in memory."""
+        values = [np.ascontiguousarray(self.value(a)) for a in node.args]
+        if node.template == f"std::bit_cast<{node.dtype.storage}>({{0}})":
+            return values[0].view(node.dtype.numpy)
+        source = node.args[0].dtype
+        assert node.template.startswith(f"{source.packed}::Pack("), node.template
+        return packing.pack(np.stack(values, axis=1), source)
 
     def store(self, *stores: Store) -> None:
         values = [self.value(store.value) for store in stores]
@@ -321,6 +348,31 @@ class _Point:
                 assert offset.min() >= 0 and offset.max() < memory.size, "store out of bounds"
             memory[offset] = value
             self.machine.written[id(store.buffer)][offset] = True
+
+
+def _converted(values: Array, to: dtype.DType, saturate: bool = True) -> Array:
+    """A conversion as C++'s types have it."""
+    if to in (dtype.SMALL_FLOATS - {dtype.FLOAT4E2M1}) and saturate:
+        return onnx.numpy_helper.saturate_cast(values, to.numpy)
+    if to is dtype.FLOAT8E8M0:
+        return onnx.numpy_helper.to_float8e8m0(values, saturate, "up").astype(to.numpy)
+    return values.astype(to.numpy)
+
+
+def _small(node: expr.Call, arguments: list[Array]) -> Array:
+    """Calls of static functions of the small types."""
+    if node.template == f"{node.dtype.packed}::Unpack({{0}}, {{1}})":
+        return packing.unpack(arguments[0], arguments[1], node.dtype)
+    storage = re.escape(node.dtype.storage)
+    found = re.fullmatch(
+        storage + r"::From\(\{0\}, (true|false)(?:, sofie::Rounding::k(\w+))?\)", node.template
+    )
+    assert found, node.template
+    saturate = found[1] == "true"
+    if found[2] is None:
+        return _converted(arguments[0], node.dtype, saturate)
+    mode = found[2].lower()
+    return onnx.numpy_helper.to_float8e8m0(arguments[0], saturate, mode).astype(node.dtype.numpy)
 
 
 def _combine(combine: Combine, values: Array) -> dict[str, Array]:

@@ -84,6 +84,10 @@ def _pow(base: Array, exponent: Array) -> Any:
     return np.power(base, exponent)
 
 
+def _quantized(x: Array, zero_point: Array, low: Array, high: Array) -> Array:
+    return _clip(np.where(np.isnan(x), 0, np.round(x)) + zero_point, low, high)
+
+
 def _shift_left(x: Array, bits: Array) -> Array:
     return np.where(bits < 8 * x.itemsize, np.left_shift(x, bits), 0)
 
@@ -182,6 +186,7 @@ FUNCTIONS: dict[str, Any] = {
     "Minimum": np.minimum,
     "Mish": lambda x: x * np.tanh(_softplus(x)),
     "Pow": _pow,
+    "Quantized": _quantized,
     "Reciprocal": lambda x: 1 / x,
     "Relu": lambda x: np.maximum(x, 0),
     "Round": np.round,

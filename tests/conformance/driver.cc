@@ -56,13 +56,7 @@ std::vector<CaseTensor> ReadTensors(const std::map<std::string, NpyArray>& array
   std::vector<CaseTensor> tensors;
   for (const TensorInfo& info : infos) {
     const NpyArray& array = arrays.at(prefix + std::to_string(tensors.size()));
-    const auto elements = static_cast<size_t>(array.elements());
-    if (array.data.size() != elements * SizeOf(info.dtype)) {
-      throw std::runtime_error(prefix + std::to_string(tensors.size()) + " has dtype " +
-                               array.dtype + ", but '" + info.name + "' of the model is " +
-                               NameOf(info.dtype));
-    }
-    tensors.push_back({info.dtype, Shape(std::span<const int64_t>(array.shape)), array.data});
+    tensors.push_back(TensorOf(array, info, prefix + std::to_string(tensors.size())));
   }
   return tensors;
 }
@@ -98,12 +92,10 @@ void Compare(const TensorView& have, const CaseTensor& want, const Case& c,
         << " " << ToString(want.shape);
     throw std::runtime_error(why.str());
   }
-  const auto size = static_cast<int64_t>(SizeOf(have.dtype));
   const int64_t elements = have.shape.elements();
   int64_t bad = 0;
   for (int64_t i = 0; i < elements; ++i) {
-    const auto* bytes = static_cast<const std::byte*>(have.data) + i * size;
-    if (std::memcmp(bytes, want.data.data() + i * size, static_cast<size_t>(size)) == 0) continue;
+    if (SameElement(have.data, want.data.data(), have.dtype, i)) continue;
     const double value = Element(have.data, have.dtype, i);
     const double wanted = Element(want.data.data(), have.dtype, i);
     if (IsFloat(have.dtype) && Close(value, wanted, c)) continue;

@@ -184,6 +184,13 @@ SOFIE_LIBM_FN T Round(T x) {
   return std::rint(x);
 }
 
+// A number on its way to a quantised one: to the nearest integer, halves to even, then the zero
+// point, then into [low, high]. NaN counts as 0.
+template <class T>
+SOFIE_LIBM_FN T Quantized(T x, T zero_point, T low, T high) {
+  return Clip((IsNaN(x) ? T{0} : Round(x)) + zero_point, low, high);
+}
+
 // 1 / (1 + exp(-x)), without overflow for either sign.
 template <class T>
 SOFIE_LIBM_FN T Sigmoid(T x) {

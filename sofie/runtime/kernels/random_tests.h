@@ -52,10 +52,9 @@ TYPED_TEST(RandomTest, KnownAnswers) {
                                {all, all, 0xffffffff, all},
                                {0x299f31d0a4093822, 0x03707344, 0x13198a2e, 0x85a308d3243f6a88}});
   Array<TypeParam, uint32_t> words(12);
-  Launcher<TypeParam>(*this->context_)
-      .Pointwise(std::array<int64_t, 1>{12}, [&]<class I>() {
-        return DrawWords<I>{places.data(), words.data()};
-      });
+  Launcher<TypeParam>(*this->context_).Pointwise(std::array<int64_t, 1>{12}, [&]<class I>() {
+    return DrawWords<I>{places.data(), words.data()};
+  });
   EXPECT_EQ(words.Read(this->context_),
             (std::vector<uint32_t>{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8, 0x408f276d,
                                    0x41c83b0e, 0xa20bc7c6, 0x6d5451fd, 0xd16cfe09, 0x94fdcceb,
@@ -66,10 +65,9 @@ TYPED_TEST(RandomTest, Moments) {
   constexpr int64_t kNumbers = 100000;
   Array<TypeParam, double> uniform(kNumbers);
   Array<TypeParam, double> normal(kNumbers);
-  Launcher<TypeParam>(*this->context_)
-      .Pointwise(std::array<int64_t, 1>{kNumbers}, [&]<class I>() {
-        return DrawNumbers<I>{uniform.data(), normal.data()};
-      });
+  Launcher<TypeParam>(*this->context_).Pointwise(std::array<int64_t, 1>{kNumbers}, [&]<class I>() {
+    return DrawNumbers<I>{uniform.data(), normal.data()};
+  });
   double sums[4] = {};
   for (const double x : uniform.Read(this->context_)) {
     ASSERT_GE(x, 0);
