@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import bootstrap_bazel
+import debian
 import pytest
 
 _TOOLS = Path(__file__).parent
@@ -98,7 +99,7 @@ def test_refuses_a_lock_file_that_debians_bazel_cannot_read(tmp_path: Path) -> N
 def test_says_what_to_do_without_debian(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(bootstrap_bazel.BootstrapError, match="no dpkg-deb .* install Bazelisk"):
+    with pytest.raises(debian.DebianError, match="no dpkg-deb .* install Bazelisk"):
         bootstrap_bazel.bootstrap()
 
 
@@ -106,8 +107,8 @@ def test_refuses_a_cache_folder_with_a_space(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "a b"))
-    monkeypatch.setattr(bootstrap_bazel, "_require_debian_tools", lambda version: None)
-    with pytest.raises(bootstrap_bazel.BootstrapError, match="space in that path"):
+    monkeypatch.setattr(debian.Packages, "require_tools", lambda packages: None)
+    with pytest.raises(debian.DebianError, match="space in that path"):
         bootstrap_bazel.bootstrap()
 
 
@@ -120,7 +121,7 @@ def test_finds_a_home_where_the_environment_names_none(
         monkeypatch.delenv("HOME", raising=False)
     else:
         monkeypatch.setenv("HOME", home)
-    folder = bootstrap_bazel._cache_folder()
+    folder = debian.cache_folder()
     assert folder.is_absolute()
     assert folder != Path("/.cache/sofie") or os.path.expanduser(f"~{os.getuid()}") == "/"
 
@@ -134,7 +135,3 @@ def test_record_is_complete() -> None:
         assert re.fullmatch("[0-9a-f]{64}", package["sha256"])
         assert package["path"].startswith("pool/main/")
         assert package["path"].endswith(".deb")
-
-
-if __name__ == "__main__":
-    sys.exit(pytest.main([__file__, "-p", "no:cacheprovider", *sys.argv[1:]]))
