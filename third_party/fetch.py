@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Fetches one package file, checks its SHA-256 and unpacks a part of it, for a repository rule.
 
-The file comes from the download folder in the user's cache, if an earlier build left it there, and
-else through `pip download`, so that pip's own configuration says where packages come from. Nothing
-of a package is run: a source distribution, for which pip would start its build script, meets a
+The file comes from the folder that SOFIE_VENDOR_DIR names, where it is set: see vendor.py. Else it
+comes from the download folder in the user's cache, if an earlier build left it there, or through
+`pip download`, so that pip's own configuration says where packages come from. Nothing of a package
+is run: a source distribution, for which pip would start its build script, meets a
 build backend that only repeats what the package says of itself.
 
 Only the standard library and pip are used.
@@ -80,8 +81,9 @@ def pip_environment() -> Iterator[dict[str, str]]:
         backend.mkdir()
         (backend / "__init__.py").touch()
         (backend / "build_meta.py").write_text(_METADATA_ONLY_BACKEND, encoding="utf-8")
+        path = [folder, *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
         yield os.environ | {
-            "PYTHONPATH": folder,
+            "PYTHONPATH": os.pathsep.join(part for part in path if part),
             "PYTHONDONTWRITEBYTECODE": "1",
             "LC_ALL": "C.UTF-8",
         }
@@ -176,6 +178,18 @@ def _remove_left(folder: Path) -> None:
                 shutil.rmtree(left)
 
 
+def _vendored(folder: str, file: str, digest: str) -> Path:
+    """The file in a folder that vendor.py filled; nothing else is asked for it."""
+    path = Path(folder) / file
+    if path.is_file() and sha256(path) == digest:
+        return path
+    what = "holds another file of that name" if path.is_file() else "does not have it"
+    raise FetchError(
+        f"{file} is to come from SOFIE_VENDOR_DIR, and {folder} {what}. Where there is a network, "
+        "'python3 third_party/vendor.py FOLDER' fills a folder."
+    )
+
+
 @contextlib.contextmanager
 def obtain(requirement: str, file: str, digest: str) -> Iterator[Path]:
     """Gives the path of a package file whose SHA-256 is right.
@@ -185,6 +199,10 @@ def obtain(requirement: str, file: str, digest: str) -> Iterator[Path]:
         file: name of the package's file.
         digest: the file's SHA-256 in hexadecimal.
     """
+    vendored = os.environ.get("SOFIE_VENDOR_DIR")
+    if vendored:
+        yield _vendored(vendored, file, digest)
+        return
     kept = _download_folder()
     if kept is not None:
         path = kept / digest / file

@@ -11,7 +11,9 @@ import zipfile
 from pathlib import Path
 
 import fetch
+import pip
 import pytest
+import vendor
 
 
 def _wheel(folder: Path, name: str, files: dict[str, str]) -> Path:
@@ -45,15 +47,17 @@ def _source(folder: Path, name: str, files: dict[str, str]) -> Path:
 
 
 def _fetch(
-    work: Path, requirement: str, file: str, digest: str, *options: str, index: Path | None = None
+    work: Path, requirement: str, file: str, digest: str, *options: str, **environment: str
 ) -> subprocess.CompletedProcess[str]:
     """Runs the program as a repository rule does, with a folder in place of a package index."""
-    environment = {
+    variables = {
         "PATH": "/usr/bin:/bin",
         "HOME": str(work / "home"),
         "PIP_NO_INDEX": "1",
-        "PIP_FIND_LINKS": str(index or work / "index"),
+        "PIP_FIND_LINKS": str(work / "index"),
         "PIP_CONFIG_FILE": os.devnull,
+        "PYTHONPATH": str(Path(pip.__file__).parents[1]),
+        **environment,
     }
     return subprocess.run(
         [
@@ -68,7 +72,7 @@ def _fetch(
         capture_output=True,
         text=True,
         check=False,
-        env=environment,
+        env=variables,
     )
 
 
@@ -199,6 +203,43 @@ def test_says_that_nothing_matches(tmp_path: Path) -> None:
     assert f"{wheel.name} has no file that the rule asks for" in done.stderr
 
 
+def test_takes_vendored_files_and_no_other(tmp_path: Path) -> None:
+    wheel = _wheel(tmp_path / "index", "kit", {"kit/a": "a"})
+    digest = fetch.sha256(wheel)
+    empty, other = tmp_path / "empty", tmp_path / "other"
+    empty.mkdir()
+    _wheel(other, "kit", {"kit/a": "other"})
+    file = ("kit==1.0", wheel.name, digest)
+    done = _fetch(tmp_path, *file, SOFIE_VENDOR_DIR=str(wheel.parent), PIP_FIND_LINKS=str(empty))
+    assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "home").exists()
+    done = _fetch(tmp_path, *file, SOFIE_VENDOR_DIR=str(empty))
+    assert done.returncode == 1
+    assert f"{empty} does not have it" in done.stderr
+    done = _fetch(tmp_path, *file, SOFIE_VENDOR_DIR=str(other))
+    assert done.returncode == 1
+    assert f"{other} holds another file of that name" in done.stderr
+
+
+def test_fills_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wheel = _wheel(tmp_path / "index", "kit", {"kit/a": "a"})
+    digest = fetch.sha256(wheel)
+    monkeypatch.setattr(vendor, "files", lambda _: [("kit==1.0", wheel.name, digest)])
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "index"))
+    monkeypatch.setenv("PYTHONPATH", str(Path(pip.__file__).parents[1]))
+    folder = tmp_path / "vendored"
+    assert vendor.fill(folder, []) == 1
+    assert fetch.sha256(folder / wheel.name) == digest
+    # What is there is not fetched again, and what is wrong is.
+    wheel.unlink()
+    assert vendor.fill(folder, []) == 1
+    (folder / wheel.name).write_bytes(b"damaged")
+    assert vendor.fill(folder, []) == 1
+    assert fetch.sha256(folder / wheel.name) == digest
+
+
 def test_refuses_a_file_outside(tmp_path: Path) -> None:
     wheel = _wheel(tmp_path, "kit", {"../a": "a"})
     with pytest.raises(fetch.FetchError, match="outside its folder"):
@@ -216,7 +257,3 @@ def test_selects_the_file_whatever_python_runs_pip() -> None:
         "--platform=manylinux_2_27_x86_64",
         "--platform=manylinux_2_28_x86_64",
     ]
-
-
-if __name__ == "__main__":
-    sys.exit(pytest.main([__file__, "-p", "no:cacheprovider", *sys.argv[1:]]))

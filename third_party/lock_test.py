@@ -2,12 +2,12 @@
 
 import json
 import re
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import update_lock
+import vendor
 
 _FOLDER = Path(__file__).parent
 _LOCK: dict[str, Any] = json.loads((_FOLDER / "lock.json").read_text(encoding="utf-8"))
@@ -19,7 +19,8 @@ _LOCK: dict[str, Any] = json.loads((_FOLDER / "lock.json").read_text(encoding="u
 def test_has_what_is_listed(file: str, part: str) -> None:
     for line in update_lock.lines(file):
         name, version = line.split("==")
-        entry = _LOCK[part].get(update_lock.canonical(name))
+        key = f"{name}_{version}" if part == "archives" else name
+        entry = _LOCK[part].get(update_lock.canonical(key))
         assert entry, f"{line} of {file} is not locked: run python3 third_party/update_lock.py"
         assert entry["requirement"].split("==")[1] == version
 
@@ -46,5 +47,8 @@ def test_pins_each_file() -> None:
         assert "/" not in file["name"]
 
 
-if __name__ == "__main__":
-    sys.exit(pytest.main([__file__, "-p", "no:cacheprovider", *sys.argv[1:]]))
+def test_vendored_files_have_names_of_their_own() -> None:
+    names = [name for _, name, _ in vendor.files([])]
+    assert len(names) > len(_LOCK["archives"]) + len(_LOCK["python"])
+    assert len(set(names)) == len(names)
+    assert len(list(vendor.files(["cp311"]))) == len(_LOCK["archives"]) + len(_LOCK["python"])

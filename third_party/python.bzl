@@ -45,6 +45,13 @@ toolchain(
 exports_files(["python.json"])
 """
 
+def _write(ctx, fetcher, version, executable):
+    ctx.file("python.json", json.encode({
+        "fetcher": fetcher,
+        "tag": "cp" + version.replace(".", ""),
+    }), executable = False)
+    ctx.file("BUILD.bazel", _BUILD.format(executable = executable), executable = False)
+
 def _local_python_impl(ctx):
     named = ctx.getenv("SOFIE_PYTHON")
     versions = ["3.{}".format(minor) for minor in _MINORS]
@@ -63,11 +70,15 @@ def _local_python_impl(ctx):
         if major != "3" or int(minor) not in _MINORS:
             seen.append("{} is {}.{}".format(program, major, minor))
             continue
-        ctx.file("python.json", json.encode({
-            "fetcher": fetcher,
-            "tag": "cp" + major + minor,
-        }), executable = False)
-        ctx.file("BUILD.bazel", _BUILD.format(executable = executable), executable = False)
+        elsewhere = ctx.getenv("SOFIE_EXECUTOR_PYTHON")
+        if elsewhere:
+            version, _, executable = elsewhere.partition(":")
+            if version not in versions or not executable.startswith("/"):
+                fail(("SOFIE_EXECUTOR_PYTHON is '{}'; it has to be one of the versions {} and a path, " +
+                      "as in 3.11:/usr/bin/python3.11.").format(elsewhere, ", ".join(versions)))
+            _write(ctx, fetcher, version, executable)
+        else:
+            _write(ctx, fetcher, major + "." + minor, executable)
         return
     fail(
         "This build needs CPython {} on the PATH, or SOFIE_PYTHON set to the path of one (found: {}).".format(
@@ -79,7 +90,10 @@ def _local_python_impl(ctx):
 local_python = repository_rule(
     implementation = _local_python_impl,
     configure = True,
-    doc = "Finds the machine's Python (SOFIE_PYTHON, else the first that fits on the PATH).",
+    doc = """Finds the machine's Python (SOFIE_PYTHON, else the first that fits on the PATH).
+
+It fetches packages. It runs the build's programs too, unless they run on other machines:
+SOFIE_EXECUTOR_PYTHON then says version and path of the Python there, 3.11:/usr/bin/python3.11.""",
 )
 
 def python_info(ctx, python):

@@ -137,8 +137,9 @@ def _python_packages() -> dict[str, Any]:
 def _archives() -> dict[str, Any]:
     archives: dict[str, Any] = {}
     for requirement in lines("archives.txt"):
-        name = canonical(requirement.split("==")[0])
-        if name in _SOURCE_DISTRIBUTIONS:
+        # Of some packages there are two versions.
+        name = canonical(requirement.replace("==", "_"))
+        if canonical(requirement.split("==")[0]) in _SOURCE_DISTRIBUTIONS:
             options = ["--no-build-isolation", "--use-pep517", "--no-binary=:all:"]
         else:
             # The Python in a file's name does not matter: no Python code of these packages is used.

@@ -236,7 +236,7 @@ def cuda_library_test_suite(name):
         defines = ["OWN=1"],
         host_copts = ["-Wl,x"],
         local_defines = ["LOCAL=1"],
-        deps = [name + "_dependency", "@alpaka"],
+        deps = [name + "_dependency", "//third_party:alpaka"],
         **parts
     )
     cuda_library(
