@@ -1,18 +1,20 @@
 """The rule that runs a whole test in a configuration that contains the CUDA backend."""
 
 load("@bazel_skylib//lib:shell.bzl", "shell")
+load("//platforms:properties.bzl", "GPU_TEST_PROPERTIES", "gpu_arch_properties")
 load(":backends.bzl", "BACKENDS")
 
 _BACKENDS_SETTING = "//sofie:backends"
 
-# `resources:gpu:1` counts against --local_resources=gpu=N: tests take turns on a GPU.
+# `resources:gpu:1` counts against --local_resources=gpu=N: no more tests than GPUs run at a time, and
+# gpu_lock.sh gives each its own.
 GPU_TEST_TAGS = ["gpu", "manual", "requires-gpu-nvidia", "resources:gpu:1"]
 
 _LAUNCHER = """\
 #!/bin/sh
 # Runs {label}, built with the CUDA backend.
 runfiles=${{RUNFILES_DIR:-${{TEST_SRCDIR:-$0.runfiles}}}}
-exec "$runfiles/"{path} {arguments} "$@"
+exec "$runfiles/"{lock} "$runfiles/"{path} {arguments} "$@"
 """
 
 _ArgumentsInfo = provider(
@@ -66,6 +68,7 @@ def _gpu_test_impl(ctx):
         output = launcher,
         content = _LAUNCHER.format(
             label = test.label,
+            lock = shell.quote(_runfiles_path(ctx, ctx.file._lock)),
             path = shell.quote(_runfiles_path(ctx, executable)),
             arguments = " ".join([shell.quote(argument) for argument in arguments]),
         ),
@@ -83,7 +86,7 @@ def _gpu_test_impl(ctx):
             executable = launcher,
             # The binary too, so that what depends on this target compiles it.
             files = depset([launcher, executable]),
-            runfiles = ctx.runfiles([executable]).merge(test[DefaultInfo].default_runfiles),
+            runfiles = ctx.runfiles([executable, ctx.file._lock]).merge(test[DefaultInfo].default_runfiles),
         ),
         RunEnvironmentInfo(environment = environment, inherited_environment = inherited),
     ]
@@ -99,6 +102,7 @@ _gpu_test = rule(
             mandatory = True,
         ),
         "env": attr.string_dict(doc = "Environment variables beside those of the test."),
+        "_lock": attr.label(default = "//rules/private:gpu_lock.sh", allow_single_file = True),
         "_allowlist_function_transition": attr.label(
             default = "@bazel_tools//tools/allowlists/function_transition_allowlist",
         ),
@@ -108,7 +112,7 @@ _gpu_test = rule(
     test = True,
 )
 
-def gpu_test(name, test, tags = [], exec_properties = {}, **kwargs):
+def gpu_test(name, test, arch = None, tags = [], exec_properties = {}, **kwargs):
     """Runs a test, C++ or Python, on the GPU, built with the CUDA backend.
 
     No flag is needed: `cuda` is added to `--//sofie:backends` for the test and all that it is made
@@ -118,6 +122,8 @@ def gpu_test(name, test, tags = [], exec_properties = {}, **kwargs):
     Args:
       name: name of the target.
       test: label of the test, or of another executable.
+      arch: the GPU architecture that the test needs, such as "sm_90", if it can't do with another:
+        a remote-execution service is asked for it.
       tags: tags beside those of every GPU test.
       exec_properties: where to run; only the test itself needs a machine with a GPU.
       **kwargs: further attributes of a test: size, timeout, args (added to the test's own), env …
@@ -127,7 +133,9 @@ def gpu_test(name, test, tags = [], exec_properties = {}, **kwargs):
         test = test,
         testonly = True,
         tags = GPU_TEST_TAGS + [tag for tag in tags if tag not in GPU_TEST_TAGS],
-        exec_properties = {"test.Pool": "gpu"} | exec_properties,
+        exec_properties = GPU_TEST_PROPERTIES |
+                          (gpu_arch_properties(arch) if arch else {}) |
+                          exec_properties,
         **kwargs
     )
 

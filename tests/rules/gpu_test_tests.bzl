@@ -73,6 +73,9 @@ def _launcher_test_impl(ctx):
     ]
     asserts.true(env, "tests/rules/testdata/kernels.h" in runfiles, "runfiles of the test")
     asserts.true(env, "tests/rules/" + ctx.attr.probe in runfiles, "the test itself")
+    lock = "rules/private/gpu_lock.sh"
+    asserts.true(env, lock in runfiles, "the lock of the GPU")
+    asserts.true(env, "/{}' \"$runfiles/\"".format(lock) in launcher.content, launcher.content)
     built = [file.basename for file in target[DefaultInfo].files.to_list()]
     asserts.true(env, ctx.attr.probe in built, "building the target builds the test")
     return analysistest.end(env)
@@ -112,6 +115,12 @@ def gpu_test_test_suite(name):
         tags = ["exclusive"],
         test = probe,
     )
+    gpu_test(
+        name = name + "_arch_subject_test",
+        size = "small",
+        arch = "sm_90",
+        test = probe,
+    )
     gpu_suite(
         name = name + "_suite",
         tests = [name + "_subject_test"],
@@ -123,6 +132,7 @@ def gpu_test_test_suite(name):
         deps = ["@googletest//:gtest_main"],
     )
     subject = native.existing_rule(name + "_subject_test")
+    arch = native.existing_rule(name + "_arch_subject_test")
     suite = native.existing_rule(name + "_suite")
     both = native.existing_rule(name + "_both_test")
 
@@ -138,6 +148,11 @@ def gpu_test_test_suite(name):
         ["exclusive", "gpu", "manual", "requires-gpu-nvidia", "resources:gpu:1"],
     )
     expect("pool", subject["exec_properties"].items()[0], ["test.Pool", "gpu"])
+    expect(
+        "arch",
+        ["{}={}".format(key, value) for key, value in sorted(arch["exec_properties"].items())],
+        ["test.Pool=gpu", "test.gpu-arch=sm_90"],
+    )
     expect("suite_is_manual", suite["tags"], ["manual"])
     expect("suite_has_a_list", suite["tests"], [":" + name + "_subject_test"])
     expect(
