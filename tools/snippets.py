@@ -6,8 +6,7 @@ The pages are README.md, CONTRIBUTING.md and docs/*.md. A block of kind
 
   sh                  is run in the repository
   sh gpu              likewise; without --gpu, its last command must fail for want of a CUDA device
-  sh folder=consumer  is run in a folder beside the repository that holds the page's blocks of kind
-                      "... file=NAME" as files, and a model as my_model.onnx
+  sh folder=FOLDER    is run in that folder of the repository, a workspace of its own
   cpp                 is compiled and run by //docs:interface_test
 
 Further options are given to every Bazel command that builds. Exits with 1 at the first command that
@@ -17,7 +16,6 @@ fails.
 import argparse
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -28,7 +26,6 @@ _ROOT = Path(__file__).resolve().parent.parent
 _BLOCK = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # What a session says where there is no GPU.
 _NO_DEVICE = "this machine offers no CUDA device"
-_MODEL = _ROOT / "models" / "mlp.onnx"
 
 
 def pages() -> list[Path]:
@@ -82,17 +79,20 @@ def run_without_gpu(words: Sequence[str], folder: Path) -> None:
         )
 
 
-def _consumer(page: Path, beside: Path) -> Path:
-    """A workspace of the files that the page shows, with this repository as its neighbour."""
-    folder = beside / "consumer"
-    folder.mkdir()
-    (beside / "sofie").symlink_to(_ROOT)
-    for _, options, body in blocks(page):
-        for option in options:
-            if option.startswith("file="):
-                (folder / option.removeprefix("file=")).write_text(body, encoding="utf-8")
-    shutil.copyfile(_MODEL, folder / "my_model.onnx")
-    return folder
+def _run_elsewhere(command: str, folder: Path, options: Sequence[str]) -> None:
+    """Runs a command in another workspace, with Bazel's server and outputs of its own."""
+    with tempfile.TemporaryDirectory(prefix="snippets-") as temporary:
+        base = f"--output_base={temporary}/output_base"
+        shared = [o for o in options if o.startswith("--disk_cache")]
+        # Bazel's sandboxes have a /tmp of their own, and this repository may lie there.
+        shared.append(f"--sandbox_add_mount_pair={tempfile.gettempdir()}")
+        try:
+            _run(adapted(command, [base], shared), folder)
+        finally:
+            bazel = [str(_ROOT / "tools" / "bazel"), base, "shutdown"]
+            subprocess.run(bazel, cwd=folder, check=False)
+            # Bazel makes its folders read-only.
+            subprocess.run(["chmod", "-R", "u+w", temporary], check=False)
 
 
 def main() -> None:
@@ -113,24 +113,13 @@ def main() -> None:
             shown = commands(body)
             for number, command in enumerate(shown, start=1):
                 count += 1
-                if "folder=consumer" not in kinds:
-                    no_gpu = "gpu" in kinds and not arguments.gpu and number == len(shown)
-                    run = run_without_gpu if no_gpu else _run
-                    run(adapted(command, arguments.startup, options), _ROOT)
+                folder = [k.removeprefix("folder=") for k in kinds if k.startswith("folder=")]
+                if folder:
+                    _run_elsewhere(command, _ROOT / folder[0], options)
                     continue
-                with tempfile.TemporaryDirectory(prefix="snippets-") as temporary:
-                    folder = _consumer(page, Path(temporary))
-                    base = f"--output_base={temporary}/output_base"
-                    shared = [o for o in options if o.startswith("--disk_cache")]
-                    # Bazel's sandboxes have a /tmp of their own, and this repository may lie there.
-                    shared.append(f"--sandbox_add_mount_pair={tempfile.gettempdir()}")
-                    try:
-                        _run(adapted(command, [base], shared), folder)
-                    finally:
-                        bazel = [str(_ROOT / "tools" / "bazel"), base, "shutdown"]
-                        subprocess.run(bazel, cwd=folder, check=False)
-                        # Bazel makes its folders read-only.
-                        subprocess.run(["chmod", "-R", "u+w", temporary], check=False)
+                no_gpu = "gpu" in kinds and not arguments.gpu and number == len(shown)
+                run = run_without_gpu if no_gpu else _run
+                run(adapted(command, arguments.startup, options), _ROOT)
     if not count:
         sys.exit("snippets: the pages show no command.")
     print(f"snippets: {count} commands ran.", file=sys.stderr)

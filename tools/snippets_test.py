@@ -18,7 +18,7 @@ tools/bazel test \\
 tools/bazel run --config=cuda //x -- --device=cuda
 ```
 
-```cpp file=main.cc
+```cpp from=main.cc
 int main() {}
 ```
 """
@@ -31,7 +31,7 @@ def test_blocks(tmp_path: Path) -> None:
     assert [(language, options) for language, options, _ in found] == [
         ("sh", []),
         ("sh", ["gpu"]),
-        ("cpp", ["file=main.cc"]),
+        ("cpp", ["from=main.cc"]),
     ]
     assert [word.split() for word in snippets.commands(found[0][2])] == [
         ["tools/lint"],
@@ -46,7 +46,7 @@ def test_blocks(tmp_path: Path) -> None:
         ("tools/lint --fix", "tools/lint --fix"),
         ("tools/bazel test //...", "tools/bazel --base test --config=ci //..."),
         ("tools/bazel run //x -- -d cuda", "tools/bazel --base run --config=ci //x -- -d cuda"),
-        ("../sofie/tools/bazel run //x", "../sofie/tools/bazel --base run --config=ci //x"),
+        ("../../tools/bazel run //x", "../../tools/bazel --base run --config=ci //x"),
         ("tools/bazel info bazel-bin", "tools/bazel --base info bazel-bin"),
     ],
 )
