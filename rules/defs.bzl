@@ -10,6 +10,7 @@ load("//rules/private:onnx_cc_library.bzl", _onnx_cc_library = "onnx_cc_library"
 load("//rules/private:onnx_model_info.bzl", _OnnxModelInfo = "OnnxModelInfo")
 load("//rules/private:onnx_model_test.bzl", _onnx_model_test = "onnx_model_test")
 load("//rules/private:pytest.bzl", _pytest_test = "pytest_test")
+load("//rules/private:third_party_files.bzl", _third_party_files = "third_party_files")
 
 backend_defines = _backend_defines
 backend_test = _backend_test
@@ -23,3 +24,4 @@ onnx_cc_library = _onnx_cc_library
 OnnxModelInfo = _OnnxModelInfo
 onnx_model_test = _onnx_model_test
 pytest_test = _pytest_test
+third_party_files = _third_party_files

