@@ -14,7 +14,7 @@ import sympy
 
 from sofie.emit.names import Names
 from sofie.ir import dims, expr
-from sofie.ir.program import Buffer, DenseReduce, Loop, Pointwise, Reduce, Store
+from sofie.ir.program import Buffer, DenseReduce, Loop, Pointwise, Reduce, Scatter, Store
 
 
 @dataclasses.dataclass(frozen=True)
@@ -375,6 +375,24 @@ def reduction(
     accumulator = "const typename Combine::Accumulator&"
     parameters = _Parameters(pointer, host, step.writes())
     return _rows(step, name, every, stored, accumulator, parameters)
+
+
+def scatter(
+    step: Scatter,
+    name: str,
+    pointer: Callable[[Buffer], str],
+    host: Callable[[dims.Expr], str],
+) -> Functor:
+    """The functor of updates: where each goes, and what it is."""
+    parameters = _Parameters(pointer, host, step.writes())
+    body = _Body(parameters)
+    value, target = body.value(step.store.value), parameters.buffer(step.store.buffer)
+    body.statements.append(f"return {{{target} + {body.index(step.store.offset)}, {value}}};")
+    cpp = step.store.buffer.dtype.cpp
+    arguments = body.arguments((*step.lines, *step.updates))
+    method = Method(f"sofie::kernels::Update<{cpp}> At{arguments} const", tuple(body.statements))
+    combine = f"using Combine = sofie::kernels::{step.combine.cpp}<{cpp}>;"
+    return Functor(name, (combine,), parameters.all(), (method,))
 
 
 def dense_reduction(

@@ -32,6 +32,7 @@ from sofie.ir.program import (
     Repeat,
     Requirement,
     Routine,
+    Scatter,
     Step,
     launches,
 )
@@ -262,6 +263,13 @@ class _Renderer:
             )
             call = "template Normalize" if step.per_element else "template Reduce"
             return _StepView(number, nodes, body.name, body, call, f"<{policy}>", spaces)
+        if isinstance(step, Scatter):
+            name = self._functor_name(number, step)
+            body = self.functors.shared(functor.scatter(step, name, self._pointer, self._host))
+            spaces = tuple(
+                self._space([loop.extent for loop in loops]) for loops in (step.lines, step.updates)
+            )
+            return _StepView(number, nodes, body.name, body, "Scatter", "", spaces)
         if isinstance(step, DenseReduce):
             return self._dense(number, nodes, step)
         if isinstance(step, Gemm):

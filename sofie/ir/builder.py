@@ -30,7 +30,7 @@ from sofie.ir.program import (
     Step,
     Store,
 )
-from sofie.ir.tensor import Dense, Index, Lazy, Reduction, Strided, Tensor
+from sofie.ir.tensor import Computed, Dense, Index, Lazy, Reduction, Strided, Tensor
 
 # Lowers a graph inside of a node, for tensors that it takes, to those that it gives.
 Subgraph = Callable[[onnx_ir.Graph, Sequence[Tensor]], list[Tensor]]
@@ -487,6 +487,49 @@ class Builder:
         written = {key: None if t is None else t.buffer for key, t in outputs.items()}
         nodes = self.nodes(sources, self.node)
         self.steps.append(Routine(nodes, name, tuple(types), packed, written, sizes, options))
+
+    def scatter(
+        self,
+        data: Tensor,
+        updates: Tensor,
+        updated: Sequence[int],
+        position: Callable[[Index], Index],
+        combine: str,
+        inputs: Iterable[Tensor],
+    ) -> Strided:
+        """A copy of ``data`` with elements of it replaced by or joined with updates.
+
+        Args:
+          data: what is updated.
+          updates: each of its elements is one update.
+          updated: axes of ``updates`` along which updates may meet at one element.
+          position: the element of ``data`` that an element of ``updates`` goes to.
+          combine: name of the ``Combine``.
+          inputs: tensors that ``position`` reads.
+        """
+        order = tuple(range(data.rank))
+        # Memory that nothing else will read is updated in place.
+        own = isinstance(data, Computed) and data.is_pending and data.level == self.level
+        target = self.packed(data, order) if own else self.copy(data, order)
+        variables = self.loop_variables(updates.rank)
+        with self.iterating(variables, updates.shape):
+            index = tuple(variables)
+            value = self.settled(updates.load(index))
+            offset = sum(
+                (i * s for i, s in zip(position(index), target.strides, strict=True)), dims.ZERO
+            )
+        lines = [a for a in range(updates.rank) if a not in updated]
+        store = Store(target.buffer, target.offset + offset, value)
+        self.steps.append(
+            loops.scatter(
+                loops.Nest(variables, updates.shape, lines),
+                loops.Nest(variables, updates.shape, tuple(updated)),
+                Combine(combine, data.dtype),
+                store,
+                self.nodes([updates, *inputs], self.node),
+            )
+        )
+        return target
 
     def output(
         self,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import sympy
 
 from sofie.ir import dims, expr
-from sofie.ir.program import Combine, DenseLayer, DenseReduce, Loop, Policy, Reduce, Store
+from sofie.ir.program import Combine, DenseLayer, DenseReduce, Loop, Policy, Reduce, Scatter, Store
 
 # Reductions of a known length up to this are one thread's work.
 _ONE_THREAD = 32
@@ -126,6 +126,14 @@ def reduction(
         policy=_policy(outer, inner, load),
         per_element=per_element,
     )
+
+
+def scatter(
+    lines: Nest, updates: Nest, combine: Combine, store: Store, nodes: tuple[str, ...]
+) -> Scatter:
+    """Updates over the loops that have more than one iteration."""
+    store = _substitute_store(store, {**lines.units(), **updates.units()})
+    return Scatter(nodes, tuple(lines.loops()), tuple(updates.loops()), combine, store)
 
 
 def dense_reduction(

@@ -344,6 +344,36 @@ class Routine(Step):
 
 
 @dataclasses.dataclass(eq=False)
+class Scatter(Step):
+    """Joins ``store.value`` to the element at ``store.offset``, for every point of both nests.
+
+    The offset depends on data. Points that differ in ``lines`` never meet at one element; those of
+    one line do so in the order of ``updates`` on a CPU, and in any order on a GPU.
+
+    Attributes:
+      lines: outermost loop first.
+      updates: likewise.
+      combine: how an element and an update are joined; ``Replace`` takes the update.
+      store: the update; its buffer has been written before.
+    """
+
+    lines: tuple[Loop, ...]
+    updates: tuple[Loop, ...]
+    combine: Combine
+    store: Store
+
+    def reads(self) -> Iterator[Buffer]:
+        """Updates, indices, and the elements that are updated."""
+        yield from _loads(self.store.value)
+        yield from _loads(expr.Index(None, self.store.offset))
+        yield self.store.buffer
+
+    def writes(self) -> Iterator[Buffer]:
+        """The buffer updated."""
+        yield self.store.buffer
+
+
+@dataclasses.dataclass(eq=False)
 class Repeat(Step):
     """``steps``, once for every value of ``loop.var`` from 0 on, one after the other.
 

@@ -7,7 +7,7 @@ from sofie.ir.builder import Builder
 from sofie.ir.expr import Expr
 from sofie.ir.node import Node
 from sofie.ir.tensor import Index, Tensor
-from sofie.ops.indexing import check_indices, indirect
+from sofie.ops.indexing import check_indices, indirect, require_elements
 from sofie.ops.registry import operator
 
 
@@ -18,6 +18,7 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
     assert x is not None and indices is not None
     axis = node.axis(0)
     stop = axis + indices.rank
+    require_elements(b, indices.shape, x.shape[axis : axis + 1])
 
     def element(index: Index) -> Expr:
         found = indirect(indices.load(index[axis:stop]), x.shape[axis])

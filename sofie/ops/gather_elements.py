@@ -7,7 +7,7 @@ from sofie.ir.builder import Builder
 from sofie.ir.expr import Expr
 from sofie.ir.node import Node
 from sofie.ir.tensor import Index, Tensor
-from sofie.ops.indexing import check_indices, indirect
+from sofie.ops.indexing import check_indices, indirect, require_elements
 from sofie.ops.inference import shape_rule
 from sofie.ops.registry import operator
 
@@ -27,6 +27,7 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
         if a != axis:
             message = f"{node.label}: indices have {{low}} elements along axis {a} of {{high}}"
             b.require(extent, most, message)
+    require_elements(b, indices.shape, x.shape[axis : axis + 1])
 
     def element(index: Index) -> Expr:
         found = indirect(indices.load(index), x.shape[axis])

@@ -7,7 +7,7 @@ from sofie.ir.builder import Builder
 from sofie.ir.expr import Expr
 from sofie.ir.node import Node
 from sofie.ir.tensor import Index, Tensor
-from sofie.ops.indexing import check_indices, index_depth, indirect
+from sofie.ops.indexing import check_indices, index_depth, indirect, require_elements
 from sofie.ops.inference import shape_rule
 from sofie.ops.registry import operator
 
@@ -32,6 +32,7 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
     batch, depth = node.attr_int("batch_dims", 0), index_depth(node)
     for axis in range(batch):
         b.require_equal(x.shape[axis], indices.shape[axis], f"batch extents of axis {axis}")
+    require_elements(b, indices.shape, x.shape[batch : batch + depth])
     lead = indices.rank - 1
     shape = _shapes(node)[0]
     assert shape is not None

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from sofie.testing.operators import graph, hold
+from sofie.testing import interpreter
+from sofie.testing.operators import Array, compile_graph, graph, hold
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2, -1])
@@ -50,3 +51,15 @@ def test_reductions_through_reductions() -> None:
         {"axis": np.array([1], np.int64)},
     )
     hold(model, [{"M": 2}, {"M": 1}, {"M": 5}])
+
+
+def test_an_empty_axis_has_nothing_to_gather() -> None:
+    model = graph(
+        [helper.make_node("Gather", ["x", "i"], ["y"], name="pick")],
+        {"x": ("float32", ["N", 2]), "i": ("int64", ["M"])},
+        {"y": "float32"},
+    )
+    hold(model, [{"N": 0, "M": 0}, {"N": 3, "M": 0}])
+    inputs: dict[str, Array] = {"x": np.ones((0, 2), np.float32), "i": np.zeros(1, np.int64)}
+    with pytest.raises(interpreter.RequirementError, match="pick: indices into an axis without"):
+        interpreter.run(compile_graph(model), inputs)

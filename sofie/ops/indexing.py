@@ -6,6 +6,7 @@ import functools
 from collections.abc import Iterator, Sequence
 
 from sofie.ir import dims, dtype
+from sofie.ir.builder import Builder
 from sofie.ir.dtype import BOOL, INT64
 from sofie.ir.expr import Call, Expr, Index, Indirect, compare
 from sofie.ir.node import Node
@@ -29,6 +30,19 @@ def wrapped(index: Expr, extent: dims.Expr) -> Expr:
 def indirect(index: Expr, extent: dims.Expr) -> Indirect:
     """A tensor's index into an axis, to be used in other indices."""
     return Indirect(wrapped(index, extent))
+
+
+def require_elements(b: Builder, indices: dims.Shape, axes: dims.Shape) -> None:
+    """Demands that axes that indices point into are not empty, unless there are no indices.
+
+    Args:
+      b: the builder.
+      indices: extents of the tensor of indices.
+      axes: the axes' extents.
+    """
+    for extent in axes:
+        count = dims.smallest(dims.product(indices), dims.ONE)
+        b.require(count, extent, f"{b.node}: indices into an axis without elements")
 
 
 def inside(

@@ -29,8 +29,12 @@ from sofie.ir.program import (
     Program,
     Reduce,
     Repeat,
+<<<<<<< HEAD
     Requirement,
     Routine,
+=======
+    Scatter,
+>>>>>>> 4de6708 (ScatterElements, ScatterND and Scatter, all reductions: updates in order on a CPU, atomic on a GPU)
     Step,
     Store,
     launches,
@@ -166,6 +170,9 @@ class _Machine:
                 _Point(self, self._grid(step.loops)).store(*step.stores)
             elif isinstance(step, Reduce):
                 self._reduce(step)
+            elif isinstance(step, Scatter):
+                point = _Point(self, self._grid((*step.lines, *step.updates)))
+                point.join(step.store, step.combine.cpp)
             elif isinstance(step, Gemm):
                 self._gemm(step)
             elif isinstance(step, DenseReduce):
@@ -349,6 +356,18 @@ class _Point:
             memory[offset] = value
             self.machine.written[id(store.buffer)][offset] = True
 
+    def join(self, store: Store, combine: str) -> None:
+        """Updates, one after the other; several may go to one element."""
+        value = self.value(store.value)
+        memory = self.machine.read_all(store.buffer)
+        offset = self.index(store.offset)
+        if offset.size:
+            assert offset.min() >= 0 and offset.max() < memory.size, "update out of bounds"
+        if combine == "Replace":
+            memory[offset] = value
+        else:
+            _UPDATES[combine].at(memory, offset, value)
+
 
 def _converted(values: Array, to: dtype.DType, saturate: bool = True) -> Array:
     """A conversion as C++'s types have it."""
@@ -416,6 +435,7 @@ def _highest(dtype: np.dtype[Any]) -> Any:
     return np.inf if dtype.kind == "f" else np.iinfo(dtype).max
 
 
+_UPDATES = {"Sum": np.add, "Product": np.multiply, "Max": np.maximum, "Min": np.minimum}
 _CPP_TYPES = {"float": "float32", "double": "float64", "bool": "bool_"}
 
 

@@ -7,4 +7,5 @@
 #include "sofie/runtime/kernels/pointwise_tests.h"
 #include "sofie/runtime/kernels/random_tests.h"
 #include "sofie/runtime/kernels/reduce_tests.h"
+#include "sofie/runtime/kernels/scatter_tests.h"
 #include "sofie/runtime/kernels/topk_tests.h"

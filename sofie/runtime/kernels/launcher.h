@@ -25,6 +25,7 @@
 #include "sofie/runtime/kernels/math.h"
 #include "sofie/runtime/kernels/policy.h"
 #include "sofie/runtime/kernels/random.h"
+#include "sofie/runtime/kernels/scatter.h"
 #include "sofie/runtime/kernels/topk_key.h"
 
 #if defined(__CUDACC__)
@@ -110,6 +111,32 @@ class Launcher {
       const auto body = make.template operator()<int64_t>();
       using Body = std::remove_const_t<decltype(body)>;
       DenseOnCpu<Body, K, Shape>::template Launch<B>(context_, body, kept, layers);
+#endif
+    }
+  }
+
+  // *at = Body::Combine(*at, value) with the at and value of body.At(lines…, updates…), for every
+  // point. Only points of one line may meet at one element: on a CPU they do so in the order of the
+  // updates, on a GPU in any order.
+  template <size_t L, size_t U, class Make>
+  void Scatter(const std::array<int64_t, L>& lines, const std::array<int64_t, U>& updates,
+               const Make& make) {
+    const int64_t points = Elements(lines) * Elements(updates);
+    if (points == 0) return;
+    if constexpr (B::kGpu) {
+#if defined(__CUDACC__)
+      WithIndexType(points, [&]<class I>() {
+        const auto body = make.template operator()<I>();
+        using Body = std::remove_const_t<decltype(body)>;
+        ScatterOnGpu<Body, I, L, U>::Launch(context_, body, lines, updates);
+      });
+#endif
+    } else {
+#if !defined(__CUDACC__)
+      const auto body = make.template operator()<int64_t>();
+      using Body = std::remove_const_t<decltype(body)>;
+      const ScatterOnCpu<Body, L, U> kernel{body, lines, updates};
+      LaunchUnits<B>(context_, kernel.units(), points, kernel);
 #endif
     }
   }
