@@ -108,6 +108,7 @@ class _Body:
         self.used: set[str] = set()
         self._values: dict[int, str] = {}
         self._indirect: dict[expr.Indirect, str] = {}
+        self._folds: dict[sympy.Symbol, str] = {}
         self._count = 0
         self._indent = ""
         self._wide = False
@@ -203,6 +204,9 @@ class _Body:
         if isinstance(symbol, expr.Indirect):
             name = self._indirect[symbol]
             return f"int64_t{{{name}}}" if self._wide else name
+        if symbol in self._folds:
+            name = self._folds[symbol]
+            return f"int64_t{{{name}}}" if self._wide else name
         self.used.add(symbol.name)
         return f"int64_t{{{symbol.name}}}" if self._wide else str(symbol.name)
 
@@ -256,6 +260,8 @@ class _Body:
             return node.template.format(*(operand(a) for a in node.args))
         if isinstance(node, expr.Select):
             return self._select(node)
+        if isinstance(node, expr.Fold):
+            return self._fold(node)
         raise AssertionError(f"{type(node).__name__} can't reach a kernel")
 
     def _select(self, node: expr.Select) -> str:
@@ -271,10 +277,23 @@ class _Body:
         self._line("}")
         return name
 
-    def _branch(self, name: str, node: expr.Expr) -> None:
+    def _fold(self, node: expr.Fold) -> str:
+        """A loop that changes one variable."""
+        first, count = self.value(node.first), self.value(node.count)
+        self._count += 1
+        name, i = f"v{self._count}", f"i_{self._count}"
+        self._folds[node.variable] = i
+        self._line(f"{node.dtype.cpp} {name} = {first};")
+        self._line(f"for (I {i} = 0; {i} < {count}; ++{i}) {{")
+        self._branch(name, node.body, node.template)
+        self._line("}")
+        return name
+
+    def _branch(self, name: str, node: expr.Expr, template: str = "{1}") -> None:
         outer = dict(self._values), dict(self._indirect)
         self._indent += "  "
-        self._line(f"{name} = {self.value(node)};")
+        value = self.value(node)
+        self._line(f"{name} = {template.format(name, value)};")
         self._indent = self._indent[:-2]
         self._values, self._indirect = outer
 

@@ -518,8 +518,10 @@ class Builder:
             offset = sum(
                 (i * s for i, s in zip(position(index), target.strides, strict=True)), dims.ZERO
             )
+            settled = self.settled(expr.Index(None, target.offset + offset))
+            assert isinstance(settled, expr.Index)
         lines = [a for a in range(updates.rank) if a not in updated]
-        store = Store(target.buffer, target.offset + offset, value)
+        store = Store(target.buffer, settled.value, value)
         self.steps.append(
             loops.scatter(
                 loops.Nest(variables, updates.shape, lines),

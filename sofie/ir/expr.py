@@ -98,6 +98,40 @@ class Select(Expr):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
+class Fold(Expr):
+    """``first``, then joined with ``body`` for every value of ``variable`` from 0 on, in order.
+
+    For loops inside of an element whose length depends on data; see ``fold``.
+
+    Attributes:
+      template: a C++ expression with ``{0}`` for what there is and ``{1}`` for ``body``.
+      first: what to begin with.
+      variable: stands in the indices of ``body``.
+      count: how many values the variable takes; none if it is negative.
+      body: what is joined.
+    """
+
+    template: str
+    first: Expr
+    variable: sympy.Symbol
+    count: Expr
+    body: Expr
+
+    def children(self) -> tuple[Expr, ...]:
+        """The start and the length: the body is guarded by the length."""
+        return (self.first, self.count)
+
+
+_folds = itertools.count()
+
+
+def fold(template: str, first: Expr, count: Expr, body: Callable[[dims.Expr], Expr]) -> Fold:
+    """A ``Fold`` over a fresh variable, which ``body`` is given."""
+    variable = sympy.Symbol(f"rf{next(_folds)}", integer=True, nonnegative=True)
+    return Fold(first.dtype, template, first, variable, count, body(variable))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
 class PendingLoad(Expr):
     """An element of a reduction that has no kernel yet."""
 
@@ -153,6 +187,8 @@ def walk(expr: Expr) -> Iterator[Expr]:
         stack.extend(reversed(node.children()))
         if isinstance(node, Select):
             stack.extend((node.other, node.then))
+        if isinstance(node, Fold):
+            stack.append(node.body)
 
 
 def substitute_index(index: dims.Expr, change: Mapping[sympy.Symbol, dims.Expr]) -> dims.Expr:
@@ -205,6 +241,9 @@ def substitute(
             return node if unchanged else dataclasses.replace(node, args=args)
         if isinstance(node, Select):
             return Select(node.dtype, visit(node.condition), visit(node.then), visit(node.other))
+        if isinstance(node, Fold):
+            parts = visit(node.first), node.variable, visit(node.count), visit(node.body)
+            return Fold(node.dtype, node.template, *parts)
         return node
 
     return visit(expr)

@@ -7,16 +7,17 @@ https://onnx.ai/onnx/operators/onnx__AveragePool.html
 from __future__ import annotations
 
 import dataclasses
-import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import sympy
 
 from sofie.ir import dims
 from sofie.ir.builder import Builder
-from sofie.ir.dtype import BOOL
-from sofie.ir.expr import Call, Expr, compare
+from sofie.ir.expr import Expr, compare
 from sofie.ir.node import Node
+from sofie.ops.indexing import both
+
+_AUTO_PADS = ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,16 +28,20 @@ class Window:
       kernel: extents of the window.
       strides: steps between windows.
       dilations: steps inside a window.
-      pads: elements missing before the first one of the input.
+      before: elements missing before the first one of the input.
+      after: elements missing after the last one.
       extents: spatial extents of the input.
+      counts: how many windows there are.
       in_bounds: True for an axis along which every position of every window lies in the input.
     """
 
-    kernel: tuple[int, ...]
+    kernel: tuple[dims.Expr, ...]
     strides: tuple[int, ...]
     dilations: tuple[int, ...]
-    pads: tuple[dims.Expr, ...]
+    before: tuple[dims.Expr, ...]
+    after: tuple[dims.Expr, ...]
     extents: tuple[dims.Expr, ...]
+    counts: tuple[dims.Expr, ...]
     in_bounds: tuple[bool, ...]
 
     @property
@@ -47,7 +52,7 @@ class Window:
 
     def position(self, out: Sequence[dims.Expr], tap: Sequence[dims.Expr]) -> list[dims.Expr]:
         """The input index under an output index and a position in the window."""
-        parts = zip(out, tap, self.strides, self.dilations, self.pads, strict=True)
+        parts = zip(out, tap, self.strides, self.dilations, self.before, strict=True)
         return [o * s + t * d - p for o, t, s, d, p in parts]
 
     def inside(self, position: Sequence[dims.Expr]) -> Expr | None:
@@ -57,43 +62,99 @@ class Window:
             if not bounded:
                 conditions.append(compare(">=", i, dims.ZERO))
                 conditions.append(compare("<", i, extent))
-        if not conditions:
-            return None
-        return functools.reduce(lambda a, b: Call(BOOL, "{0} && {1}", (a, b)), conditions)
+        return both(conditions)
 
 
-def window(node: Node, kernel: Sequence[int]) -> Window:
+def check_window(node: Node) -> Iterator[str]:
+    """What is wrong with the attributes of a window."""
+    if node.attr_string("auto_pad", "NOTSET") not in _AUTO_PADS:
+        yield f"the auto_pad {node.attr_string('auto_pad', 'NOTSET')!r}"
+    rank = len(node.shape(0)) - 2
+    if rank < 1:
+        yield f"an input of rank {rank + 2}"
+    for name, length in (("kernel_shape", 1), ("strides", 1), ("dilations", 1), ("pads", 2)):
+        values = node.attr_ints(name)
+        if values is not None and len(values) != length * rank:
+            yield f"{name} of {len(values)} numbers for {rank} spatial axes"
+        elif values is not None and min(values, default=1) < (0 if name == "pads" else 1):
+            yield f"{name} of {min(values)}"
+
+
+def window(node: Node, kernel: Sequence[int | dims.Expr]) -> Window:
     """The window of a convolution or pooling with the given kernel extents."""
     rank = len(kernel)
     extents = node.shape(0)[2:]
+    if len(extents) != rank:
+        raise ValueError(f"a kernel of rank {rank} for {len(extents)} spatial axes")
+    extended = tuple(sympy.sympify(k) for k in kernel)
     strides = node.attr_ints("strides") or (1,) * rank
     dilations = node.attr_ints("dilations") or (1,) * rank
     given = node.attr_ints("pads") or (0,) * (2 * rank)
-    spans = [(k - 1) * d + 1 for k, d in zip(kernel, dilations, strict=True)]
+    rounds_up = node.attr_int("ceil_mode", 0) != 0
     auto = node.attr_string("auto_pad", "NOTSET")
-    before: list[dims.Expr] = []
-    bounded: list[bool] = []
+    before, after, counts, bounded = [], [], [], []
     for axis in range(rank):
-        pad, padded_after = sympy.Integer(given[axis]), given[rank + axis] != 0
-        if auto == "VALID":
-            pad, padded_after = dims.ZERO, False
-        elif auto in ("SAME_UPPER", "SAME_LOWER"):
-            pad = _same_pad(extents[axis], strides[axis], spans[axis], auto == "SAME_LOWER")
-            padded_after = spans[axis] > 1
-        before.append(pad)
-        bounded.append(pad == 0 and not padded_after and not node.attr_int("ceil_mode", 0))
-    return Window(tuple(kernel), strides, dilations, tuple(before), tuple(extents), tuple(bounded))
+        extent, stride = extents[axis], sympy.Integer(strides[axis])
+        span = (extended[axis] - 1) * dilations[axis] + 1
+        if auto.startswith("SAME"):
+            count = _ceil_div(extent, stride)
+            total = dims.largest((count - 1) * stride + span - extent, dims.ZERO)
+            first = dims.FloorDiv(total + (1 if auto == "SAME_LOWER" else 0), sympy.Integer(2))
+            pads = (first, total - first)
+            fits = span == 1
+        else:
+            zero = auto == "VALID"
+            pads = tuple(sympy.Integer(0 if zero else given[axis + end * rank]) for end in (0, 1))
+            room = extent + pads[0] + pads[1] - span
+            count = dims.FloorDiv(room, stride) + 1
+            fits = pads == (0, 0)
+            if rounds_up and not zero:
+                # The last window starts inside of the input or before it.
+                count = dims.smallest(
+                    _ceil_div(room, stride) + 1, _ceil_div(extent + pads[0], stride)
+                )
+                fits = False
+        before.append(pads[0])
+        after.append(pads[1])
+        counts.append(count)
+        bounded.append(bool(fits))
+    return Window(
+        extended,
+        strides,
+        dilations,
+        tuple(before),
+        tuple(after),
+        tuple(extents),
+        tuple(counts),
+        tuple(bounded),
+    )
 
 
-def require_windows(b: Builder, node: Node) -> None:
-    """Demands that at least one window fits along every spatial axis (an empty input aside)."""
-    for axis, extent in enumerate(node.out_shape()[2:], 2):
-        message = f"{node.label}: the input is smaller than the window along axis {axis}"
-        b.require(dims.ZERO, extent, message)
+def require_windows(b: Builder, taps: Window) -> None:
+    """Demands that no spatial axis has fewer than no windows."""
+    for axis, count in enumerate(taps.counts, 2):
+        message = f"{b.node}: the input is smaller than the window along axis {axis}"
+        b.require(dims.ZERO, count, message)
 
 
-def _same_pad(extent: dims.Expr, stride: int, span: int, lower: bool) -> dims.Expr:
-    """Elements missing at the front so that ceil(extent / stride) windows fit."""
-    windows = dims.FloorDiv(extent + (stride - 1), sympy.Integer(stride))
-    total = sympy.Max((windows - 1) * stride + span - extent, dims.ZERO)
-    return dims.FloorDiv(total + (1 if lower else 0), sympy.Integer(2))
+def kernel_shape(node: Node, weights: int | None = None) -> tuple[dims.Expr, ...]:
+    """The window's extents: the attribute, or those of the weights, input number ``weights``.
+
+    Raises:
+      ValueError: neither is given.
+    """
+    given = node.attr_ints("kernel_shape")
+    if given is not None:
+        return tuple(sympy.Integer(k) for k in given)
+    if weights is None:
+        raise ValueError("a missing kernel_shape")
+    return node.shape(weights)[2:]
+
+
+def channels_last(rank: int) -> tuple[int, ...]:
+    """The axes of [N, C, spatial...] with the channels innermost."""
+    return (0, *range(2, rank), 1)
+
+
+def _ceil_div(a: dims.Expr, b: dims.Expr) -> dims.Expr:
+    return dims.FloorDiv(a + b - 1, b)

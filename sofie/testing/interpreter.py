@@ -327,6 +327,8 @@ class _Point:
             other = self.value(node.other)
             self.active = outer
             return np.where(condition, then, other)
+        if isinstance(node, expr.Fold):
+            return self._fold(node)
         assert isinstance(node, expr.Call), type(node).__name__
         if node.stored:
             return self._stored(node)
@@ -344,6 +346,18 @@ class _Point:
         source = node.args[0].dtype
         assert node.template.startswith(f"{source.packed}::Pack("), node.template
         return packing.pack(np.stack(values, axis=1), source)
+
+    def _fold(self, node: expr.Fold) -> Array:
+        result, count = self.value(node.first), self.value(node.count)
+        outer, around = self.active, self.grid
+        for step in range(max(count[outer].max(initial=0), 0)):
+            self.active = outer & (step < count)
+            self.grid = {**around, node.variable.name: np.full(self.points, step)}
+            joined = _call(node.template, [result, self.value(node.body)])
+            joined = np.asarray(joined, np.dtype(node.dtype.name))
+            result = np.where(self.active, joined, result)
+        self.active, self.grid = outer, around
+        return result
 
     def store(self, *stores: Store) -> None:
         values = [self.value(store.value) for store in stores]

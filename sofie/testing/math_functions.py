@@ -143,6 +143,18 @@ def _normal_double(*place: Array) -> Any:
     a, b, c, d = philox(*place)
     radius = np.sqrt(-2 * np.log(_unit_double(a, b) + 2.0**-53))
     return radius * np.cos(2 * np.pi * _unit_double(c, d))
+def _clamp_index(place: Array, extent: Array) -> Array:
+    kept = np.where(np.isnan(place), 0, np.clip(place, 0, np.maximum(extent - 1, 0)))
+    return kept.astype(np.int64)
+
+
+def _reflect(x: Array, low: Array, high: Array) -> Array:
+    length = high - low
+    distance = np.abs(x - low)
+    rest = np.fmod(distance, np.where(length > 0, length, 1))
+    odd = np.floor(distance / np.where(length > 0, length, 1)) % 2 == 1
+    there = np.where(odd, high - rest, low + rest)
+    return np.where((x >= low) & (x <= high), x, np.where(length > 0, there, low))
 
 
 FUNCTIONS: dict[str, Any] = {
@@ -161,6 +173,7 @@ FUNCTIONS: dict[str, Any] = {
     "Atanh": np.arctanh,
     "Ceil": np.ceil,
     "Celu": lambda x, alpha: np.where(x < 0, alpha * np.expm1(x / alpha), x),
+    "ClampIndex": _clamp_index,
     "Clip": _clip,
     "Cos": np.cos,
     "Cosh": np.cosh,
@@ -188,6 +201,7 @@ FUNCTIONS: dict[str, Any] = {
     "Pow": _pow,
     "Quantized": _quantized,
     "Reciprocal": lambda x: 1 / x,
+    "Reflect": _reflect,
     "Relu": lambda x: np.maximum(x, 0),
     "Round": np.round,
     "Selu": lambda x, alpha, gamma: gamma * _elu(x, alpha),

@@ -379,6 +379,27 @@ SOFIE_MATH_FN int64_t WrapIndex(int64_t index, int64_t extent) {
   return below < 0 ? 0 : below;
 }
 
+// A whole number as an index into an axis of `extent` elements. What lies outside goes to the
+// nearest end, and NaN to the first element.
+template <class T>
+SOFIE_MATH_FN int64_t ClampIndex(T place, int64_t extent) {
+  if (!(place > T{0})) return 0;
+  const int64_t last = extent < 1 ? 0 : extent - 1;
+  return place < static_cast<T>(last) ? static_cast<int64_t>(place) : last;
+}
+
+// x, thrown back at low and high until it lies between them.
+template <class T>
+SOFIE_LIBM_FN T Reflect(T x, T low, T high) {
+  if (x >= low && x <= high) return x;
+  const T length = high - low;
+  if (!(length > T{0})) return low;
+  const T distance = Abs(x - low);
+  const T turns = std::floor(distance / length);
+  const T rest = std::fmod(distance, length);
+  return turns == T{2} * std::floor(turns / T{2}) ? low + rest : high - rest;
+}
+
 }  // namespace sofie::kernels
 
 #endif  // SOFIE_RUNTIME_KERNELS_MATH_H_

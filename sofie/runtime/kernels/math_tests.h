@@ -45,6 +45,8 @@ SOFIE_TEST_FUNCTION(CallTruncMod, TruncMod(a, b));
 SOFIE_TEST_FUNCTION(CallDivide, Divide(a, b));
 SOFIE_TEST_FUNCTION(CallFloorDiv, FloorDiv(a, b));
 SOFIE_TEST_FUNCTION(CallWrapIndex, WrapIndex(a, b));
+SOFIE_TEST_FUNCTION(CallClampIndex, static_cast<T>(ClampIndex(a, static_cast<int64_t>(b))));
+SOFIE_TEST_FUNCTION(CallReflect, Reflect(a, T{-0.5}, b));
 SOFIE_TEST_FUNCTION(CallClip, Clip(a, T{-1}, b));
 #undef SOFIE_TEST_FUNCTION
 
@@ -113,6 +115,18 @@ TYPED_TEST(MathTest, NaNPropagates) {
                    {-1, 0, 1, n, -1, 1});
   this->ExpectEach(this->template Call<CallClip, float>({-3, 0.5f, 7, nan}, {2, 2, 2, 2}),
                    {-1, 0.5, 2, n});
+}
+
+TYPED_TEST(MathTest, CoordinatesStayInside) {
+  const float nan = this->kNaN;
+  const float inf = this->kInf;
+  this->ExpectEach(this->template Call<CallClampIndex, float>({-inf, -1, 0, 2, 4, 5, inf, nan, 3},
+                                                              {5, 5, 5, 5, 5, 5, 5, 5, 0}),
+                   {0, 0, 0, 2, 4, 4, 4, 0, 0});
+  this->ExpectEach(this->template Call<CallReflect, float>(
+                       {-0.5f, 1, 2.5f, 3, 4, 5.5f, -1, -4, 7, 3},
+                       {2.5f, 2.5f, 2.5f, 2.5f, 2.5f, 2.5f, 2.5f, 2.5f, 2.5f, -0.5f}),
+                   {-0.5, 1, 2.5, 2, 1, -0.5, 0, 2, 1, -0.5});
 }
 
 TYPED_TEST(MathTest, Activations) {
