@@ -7,9 +7,10 @@ from sofie.ir.builder import Builder
 from sofie.ir.expr import Call, Expr, Literal
 from sofie.ir.node import Node
 from sofie.ir.tensor import Index, Tensor
+from sofie.ops.elementwise import rounded
 from sofie.ops.inference import known, shape_rule
 from sofie.ops.registry import operator
-from sofie.ops.sampling import converted, size
+from sofie.ops.sampling import size
 
 
 def _check(node: Node) -> Iterator[str]:
@@ -49,7 +50,7 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
     def element(index: Index) -> Expr:
         def factor(column: int) -> Expr:
             entry = theta.load((index[0], index[-1], dims.ONE * column))
-            return converted(entry, number)
+            return rounded(entry, number)
 
         value = factor(spatial)
         for column in range(spatial):
@@ -57,6 +58,6 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
             axis = spatial - column
             place = coordinate(index[axis], shape[axis])
             value = Call(number, "{0} + {1} * {2}", (value, factor(column), place))
-        return converted(value, theta.dtype)
+        return rounded(value, theta.dtype)
 
     return [b.lazy(theta.dtype, shape, [theta], element)]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from sofie.testing.operators import graph, hold
+from sofie.testing.operators import Dims, graph, hold
 
 
 @pytest.mark.parametrize("aligned", [0, 1])
@@ -26,6 +26,9 @@ def test_a_size_in_terms_of_sizes() -> None:
         helper.make_node("AffineGrid", ["t", "s"], ["g"]),
         helper.make_node("GridSample", ["x", "g"], ["y"]),
     ]
-    inputs = {"x": ("float32", ["N", 2, "H", "W"]), "t": ("float32", ["N", 2, 3])}
+    inputs: dict[str, tuple[str, Dims]] = {
+        "x": ("float32", ["N", 2, "H", "W"]),
+        "t": ("float32", ["N", 2, 3]),
+    }
     model = graph(nodes, inputs, {"y": "float32"})
     hold(model, [{"N": 2, "H": 4, "W": 3}, {"N": 1, "H": 2, "W": 5}], tolerance=1e-3)

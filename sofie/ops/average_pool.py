@@ -11,7 +11,7 @@ from sofie.ir.expr import Index as IndexExpr
 from sofie.ir.node import Node
 from sofie.ir.tensor import Index, Tensor
 from sofie.ops import pooling
-from sofie.ops.reduction import divide_by_count
+from sofie.ops.elementwise import rounded
 from sofie.ops.registry import operator
 from sofie.ops.spatial import Window, kernel_shape, window
 
@@ -25,18 +25,16 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
     assert x is not None
     taps = window(node, kernel_shape(node))
     total = pooling.pool(b, x, taps, "Sum", 0)
-    if all(taps.in_bounds):
-        count = dims.product(taps.kernel)
-        return [
-            b.lazy(x.dtype, total.shape, [total], lambda i: divide_by_count(total.load(i), count))
-        ]
     with_pads = node.attr_int("count_include_pad", 0) == 1
 
     def element(index: Index) -> Expr:
         value = total.load(index)
-        for axis, out in enumerate(index[2:]):
-            value = _divide(value, _count(taps, axis, out, with_pads))
-        return value
+        if all(taps.in_bounds):
+            value = _divide(value, dims.product(taps.kernel))
+        else:
+            for axis, out in enumerate(index[2:]):
+                value = _divide(value, _count(taps, axis, out, with_pads))
+        return rounded(value, x.dtype)
 
     return [b.lazy(x.dtype, total.shape, [total], element)]
 

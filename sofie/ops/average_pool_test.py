@@ -42,7 +42,7 @@ def test_what_is_counted(
 @pytest.mark.parametrize("kernel", [2, 3, 4])
 @pytest.mark.parametrize("count_include_pad", [0, 1])
 def test_auto_pad(auto_pad: str, kernel: int, count_include_pad: int) -> None:
-    attributes = {"auto_pad": auto_pad, "count_include_pad": count_include_pad}
+    attributes: dict[str, Any] = {"auto_pad": auto_pad, "count_include_pad": count_include_pad}
     _hold("AveragePool", ["N", 2, "M"], kernel_shape=[kernel], strides=[2], **attributes)
 
 

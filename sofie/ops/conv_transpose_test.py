@@ -66,7 +66,7 @@ def test_auto_pad(auto_pad: str, kernel: int, stride: int) -> None:
 @pytest.mark.parametrize("wanted", [[9, 8], [10, 7]])
 def test_output_shape(auto_pad: str, wanted: list[int]) -> None:
     rng = np.random.default_rng(5)
-    attributes = {"output_shape": wanted, "strides": [3, 2], "auto_pad": auto_pad}
+    attributes: dict[str, Any] = {"output_shape": wanted, "strides": [3, 2], "auto_pad": auto_pad}
     model = graph(
         [helper.make_node("ConvTranspose", ["x", "w"], ["y"], **attributes)],
         {"x": ("float32", ["N", 2, 3, 4])},

@@ -14,10 +14,12 @@ import sympy
 
 from sofie.ir import dims
 from sofie.ir.builder import Builder
+from sofie.ir.dtype import wide
 from sofie.ir.expr import Call, Expr, Literal, Select
 from sofie.ir.node import Node
 from sofie.ir.program import Combine, Epilogue
 from sofie.ir.tensor import Index, Permute, Reduction, Reshape, Strided, Tensor
+from sofie.ops.elementwise import rounded
 from sofie.ops.spatial import Window, channels_last, kernel_shape, require_windows, window
 
 # The input's element under a batch, a channel, an output position and a position in the window.
@@ -129,22 +131,22 @@ class Convolution:
 
     def direct(self, relu: bool) -> Tensor:
         """Every output as a sum of its own: for groups of one input channel (depthwise)."""
-        outer, dtype = self.outer, self.x.dtype
+        outer, number = self.outer, wide(self.x.dtype)
 
         def element(index: Index, tap: Index) -> Expr:
             channel = index[1] if outer == 1 else dims.FloorDiv(index[1], outer)
             value = self.sample(index[0], channel, index[2:], tap)
             weight = self.w.load((index[1], dims.ZERO, *tap))
-            return Call(dtype, "{0} * {1}", (value, weight))
+            return Call(number, "{0} * {1}", (value, weight))
 
         total = Reduction(
             self.b,
             self.shape,
             self.taps.kernel,
-            Combine("Sum", dtype),
+            Combine("Sum", number),
             element,
-            lambda value: value,
-            dtype,
+            lambda value: rounded(value, self.x.dtype),
+            self.x.dtype,
             [self.x, self.w],
         )
         return self.finish(total, relu)

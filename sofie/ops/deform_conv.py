@@ -10,9 +10,10 @@ from sofie.ir.expr import Call, Expr
 from sofie.ir.node import Node
 from sofie.ir.tensor import Index, Tensor
 from sofie.ops.convolution import Convolution
+from sofie.ops.elementwise import rounded
 from sofie.ops.inference import shape_rule
 from sofie.ops.registry import operator
-from sofie.ops.sampling import Axis, converted, sampled, size
+from sofie.ops.sampling import Axis, sampled, size
 from sofie.ops.spatial import check_window, kernel_shape, window
 
 
@@ -50,13 +51,13 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
         axes = []
         for axis, place in enumerate(conv.taps.position(out, tap)):
             moved = offset.load((batch, which * spatial + axis, *out))
-            at = Call(number, "{0} + {1}", (size(place, number), converted(moved, number)))
+            at = Call(number, "{0} + {1}", (size(place, number), rounded(moved, number)))
             axes.append(Axis(at, x.shape[2 + axis]))
         value = sampled(axes, x.dtype, number, lambda index: x.load((batch, channel, *index)))
         if mask is not None:
-            factor = converted(mask.load((batch, which, *out)), number)
+            factor = rounded(mask.load((batch, which, *out)), number)
             value = Call(number, "{0} * {1}", (value, factor))
-        return converted(value, x.dtype)
+        return rounded(value, x.dtype)
 
     sources = [x, offset, *([mask] if mask is not None else [])]
     return [conv.product(conv.patches(sample, sources), relu=False)]

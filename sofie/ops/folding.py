@@ -9,10 +9,11 @@ import sympy
 
 from sofie.ir import dims
 from sofie.ir.builder import Builder
-from sofie.ir.dtype import BOOL, DType
+from sofie.ir.dtype import BOOL, DType, wide
 from sofie.ir.expr import Expr, Literal, Select, compare
 from sofie.ir.program import Combine
 from sofie.ir.tensor import Index, Reduction, Tensor
+from sofie.ops.elementwise import rounded
 from sofie.ops.indexing import both
 
 
@@ -58,7 +59,7 @@ def fold(
       inputs: tensors that ``part`` reads.
       extra: axes to sum over besides.
     """
-    spatial = len(geometry.kernel)
+    spatial, number = len(geometry.kernel), wide(dtype)
 
     def element(outer: Index, inner: Index) -> Expr:
         at, tap = outer[len(lead) :], inner[:spatial]
@@ -74,16 +75,16 @@ def fold(
             windows.append(dims.FloorDiv(start, stride))
         covered = both(conditions)
         assert covered is not None and covered.dtype is BOOL
-        value = part(outer[: len(lead)], tuple(windows), inner)
-        return Select(dtype, covered, value, Literal(dtype, 0))
+        value = rounded(part(outer[: len(lead)], tuple(windows), inner), number)
+        return Select(number, covered, value, Literal(number, 0))
 
     return Reduction(
         b,
         (*lead, *geometry.extents),
         (*geometry.kernel, *extra),
-        Combine("Sum", dtype),
+        Combine("Sum", number),
         element,
-        lambda value: value,
+        lambda value: rounded(value, dtype),
         dtype,
         inputs,
     )

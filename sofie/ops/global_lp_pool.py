@@ -7,7 +7,7 @@ from sofie.ir.builder import Builder
 from sofie.ir.node import Node
 from sofie.ir.tensor import Reshape, Tensor
 from sofie.ops.norms import power, root
-from sofie.ops.reduction import over_axes
+from sofie.ops.reduction import Rule, over_axes
 from sofie.ops.registry import operator
 
 
@@ -20,8 +20,6 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
         b,
         x,
         range(2, x.rank),
-        "Sum",
-        prepare=lambda value: power(value, p),
-        finish=lambda value, _: root(value, p),
+        Rule("Sum", prepare=lambda e: power(e, p), finish=lambda e, _: root(e, p)),
     )
     return [Reshape(norm, node.out_shape())]

@@ -7,9 +7,10 @@ from sofie.ir.builder import Builder
 from sofie.ir.expr import Call, Expr, Literal
 from sofie.ir.node import Node
 from sofie.ir.tensor import Index, Tensor
+from sofie.ops.elementwise import rounded
 from sofie.ops.inference import shape_rule
 from sofie.ops.registry import operator
-from sofie.ops.sampling import Axis, converted, sampled, size
+from sofie.ops.sampling import Axis, sampled, size
 
 # Opset 16 has other names.
 _MODES = {
@@ -67,7 +68,7 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
         template = "(({0} + {2}) * {1} - {2}) / {3}"
         if aligned:
             template = "({0} + {2}) / {3} * ({1} - {2})"
-        return Call(number, template, (converted(value, number), length, one, two))
+        return Call(number, template, (rounded(value, number), length, one, two))
 
     def element(index: Index) -> Expr:
         axes = []
@@ -77,6 +78,6 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
             extent = x.shape[2 + axis]
             axes.append(Axis(coordinate(place, extent), extent, mode, padding, aligned))
         value = sampled(axes, x.dtype, result, lambda at: x.load((*index[:2], *at)))
-        return converted(value, x.dtype)
+        return rounded(value, x.dtype)
 
     return [b.lazy(x.dtype, shape, [x, grid], element)]

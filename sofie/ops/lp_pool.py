@@ -4,9 +4,11 @@ from collections.abc import Sequence
 
 from sofie.ir import dtype
 from sofie.ir.builder import Builder
+from sofie.ir.expr import Expr
 from sofie.ir.node import Node
-from sofie.ir.tensor import Tensor
+from sofie.ir.tensor import Index, Tensor
 from sofie.ops import pooling
+from sofie.ops.elementwise import rounded
 from sofie.ops.norms import power, root
 from sofie.ops.registry import operator
 from sofie.ops.spatial import kernel_shape, window
@@ -21,4 +23,8 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
     assert x is not None
     taps = window(node, kernel_shape(node))
     total = pooling.pool(b, x, taps, "Sum", 0, lambda value: power(value, p))
-    return [b.lazy(x.dtype, total.shape, [total], lambda index: root(total.load(index), p))]
+
+    def element(index: Index) -> Expr:
+        return rounded(root(total.load(index), p), x.dtype)
+
+    return [b.lazy(x.dtype, total.shape, [total], element)]

@@ -24,7 +24,11 @@ def _pool(shape: Dims, dtype: str = "float32", indices: bool = False, **attribut
 @pytest.mark.parametrize("pads", [[0, 0, 0, 0], [1, 0, 0, 1], [1, 1, 1, 1]])
 @pytest.mark.parametrize("ceil_mode", [0, 1])
 def test_geometry(kernel: int, stride: int, pads: list[int], ceil_mode: int) -> None:
-    attributes = {"kernel_shape": [kernel] * 2, "strides": [stride] * 2, "ceil_mode": ceil_mode}
+    attributes: dict[str, Any] = {
+        "kernel_shape": [kernel] * 2,
+        "strides": [stride] * 2,
+        "ceil_mode": ceil_mode,
+    }
     model = _pool(["N", 2, "M", 6], pads=pads, **attributes)
     hold(model, _CASES, against_runtime=True)
 

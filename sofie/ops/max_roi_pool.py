@@ -10,10 +10,11 @@ from sofie.ir.dtype import BOOL, INT64
 from sofie.ir.expr import Call, Expr, Indirect, Literal, Select, fold
 from sofie.ir.node import Node
 from sofie.ir.tensor import Index, Tensor
+from sofie.ops.elementwise import rounded
 from sofie.ops.indexing import indirect, require_elements
 from sofie.ops.inference import shape_rule
 from sofie.ops.registry import operator
-from sofie.ops.sampling import converted, size
+from sofie.ops.sampling import size
 
 
 def _check(node: Node) -> Iterator[str]:
@@ -40,7 +41,7 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
     scale = Literal(number, node.attr_float("spatial_scale", 1.0))
 
     def corner(region: dims.Expr, column: int) -> Expr:
-        value = converted(regions.load((region, dims.ONE * column)), number)
+        value = rounded(regions.load((region, dims.ONE * column)), number)
         # Halves away from zero, as C's round.
         half = Literal(number, 0.5)
         return Call(number, "sofie::kernels::Floor({0} * {1} + {2})", (value, scale, half))
@@ -75,13 +76,13 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
         def row(y: dims.Expr) -> Expr:
             def point(column: dims.Expr) -> Expr:
                 at = (firsts[0] + y, firsts[1] + column)
-                return converted(x.load((image, channel, *at)), number)
+                return rounded(x.load((image, channel, *at)), number)
 
             return fold(join, lowest, counts[1], point)
 
         value = fold(join, lowest, counts[0], row)
         zero = Literal(INT64, 0)
         some = Call(BOOL, "({0} > {2}) && ({1} > {2})", (*counts, zero))
-        return converted(Select(number, some, value, Literal(number, 0)), x.dtype)
+        return rounded(Select(number, some, value, Literal(number, 0)), x.dtype)
 
     return [b.lazy(x.dtype, shape, [x, regions], element)]

@@ -8,11 +8,12 @@ import onnx_ir
 
 from sofie.ir import dims
 from sofie.ir.builder import Builder
-from sofie.ir.dtype import DType
+from sofie.ir.dtype import DType, wide
 from sofie.ir.expr import Expr, Literal, Select
 from sofie.ir.node import Node
 from sofie.ir.program import Combine
 from sofie.ir.tensor import Index, Reduction, Tensor
+from sofie.ops.elementwise import rounded
 from sofie.ops.inference import shape_rule
 from sofie.ops.spatial import Window, check_window, kernel_shape, require_windows, window
 
@@ -58,20 +59,24 @@ def pool(
       combine: name of the ``Combine``.
       outside: stands for elements beyond the input, after ``prepare``.
       prepare: what is combined of an element.
+
+    Returns:
+      The result; of sums, in the type that is added in.
     """
     require_windows(b, taps)
+    number = wide(x.dtype) if combine == "Sum" else x.dtype
 
     def element(outer: Index, inner: Index) -> Expr:
         position = taps.position(outer[2:], inner)
-        value = prepare(x.load((*outer[:2], *position)))
+        value = prepare(rounded(x.load((*outer[:2], *position)), number))
         inside = taps.inside(position)
         return (
             value if inside is None else Select(x.dtype, inside, value, Literal(x.dtype, outside))
         )
 
     shape = (*x.shape[:2], *taps.counts)
-    rule = Combine(combine, x.dtype)
-    return Reduction(b, shape, taps.kernel, rule, element, lambda value: value, x.dtype, [x])
+    rule = Combine(combine, number)
+    return Reduction(b, shape, taps.kernel, rule, element, lambda value: value, number, [x])
 
 
 def lowest(dtype: DType) -> float | int:

@@ -57,7 +57,10 @@ def test_sizes(mode: str, sizes: list[int]) -> None:
 @pytest.mark.parametrize("transformation", ["half_pixel", "asymmetric"])
 @pytest.mark.parametrize("scales", [[2.0, 3.0], [1.5, 0.5]])
 def test_nearest(nearest: str, transformation: str, scales: list[float]) -> None:
-    attributes = {"nearest_mode": nearest, "coordinate_transformation_mode": transformation}
+    attributes: dict[str, Any] = {
+        "nearest_mode": nearest,
+        "coordinate_transformation_mode": transformation,
+    }
     hold(_resize(scales, mode="nearest", **attributes), _CASES)
 
 
@@ -68,7 +71,11 @@ def test_nearest(nearest: str, transformation: str, scales: list[float]) -> None
 def test_antialias_and_borders(
     mode: str, exclude: int, antialias: int, scales: list[float]
 ) -> None:
-    attributes = {"exclude_outside": exclude, "antialias": antialias, "cubic_coeff_a": -0.5}
+    attributes: dict[str, Any] = {
+        "exclude_outside": exclude,
+        "antialias": antialias,
+        "cubic_coeff_a": -0.5,
+    }
     hold(_resize(scales, mode=mode, **attributes), _CASES, tolerance=1e-4)
 
 
@@ -136,7 +143,7 @@ def test_types(dtype: str, mode: str) -> None:
 @pytest.mark.parametrize("opset", [7, 9, 10])
 def test_older_opsets(mode: str, opset: int) -> None:
     name = "Resize" if opset == 10 else "Upsample"
-    scales = {"scales": [1.0, 1.0, 2.0, 3.0]} if opset == 7 else {}
+    scales: dict[str, Any] = {"scales": [1.0, 1.0, 2.0, 3.0]} if opset == 7 else {}
     inputs = ["x"] if opset == 7 else ["x", "s"]
     model = graph(
         [helper.make_node(name, inputs, ["y"], mode=mode, **scales)],

@@ -10,10 +10,11 @@ from sofie.ir.dtype import BOOL, INT64
 from sofie.ir.expr import Call, Expr, Literal, Select, fold
 from sofie.ir.node import Node
 from sofie.ir.tensor import Index, Tensor
+from sofie.ops.elementwise import rounded
 from sofie.ops.indexing import indirect, require_elements
 from sofie.ops.inference import shape_rule
 from sofie.ops.registry import operator
-from sofie.ops.sampling import clamped, converted, size
+from sofie.ops.sampling import clamped, size
 
 
 def _check(node: Node) -> Iterator[str]:
@@ -54,7 +55,7 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
     margin = literal(0.5 if centred else 0.0)
 
     def edge(region: dims.Expr, column: int) -> Expr:
-        value = converted(regions.load((region, dims.ONE * column)), number)
+        value = rounded(regions.load((region, dims.ONE * column)), number)
         return calculate("{0} * {1} - {2}", value, scale, margin)
 
     def element(index: Index) -> Expr:
@@ -81,7 +82,7 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
             at = []
             for axis in range(2):
                 template = "{0} + ({1} + {4}) * {2} / {3}"
-                count = converted(counts[axis], number)
+                count = rounded(counts[axis], number)
                 step = size(steps[axis], number)
                 at.append(calculate(template, starts[axis], step, bins[axis], count, literal(0.5)))
             return _bilinear(x, (image, channel), at, number, averages)
@@ -100,7 +101,7 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
         else:
             some = Call(BOOL, "{0} > {1}", (points, Literal(INT64, 0)))
             value = Select(number, some, value, literal(0))
-        return converted(value, x.dtype)
+        return rounded(value, x.dtype)
 
     return [b.lazy(x.dtype, shape, [x, regions, batches], element)]
 
@@ -130,7 +131,7 @@ def _bilinear(x: Tensor, lead: Index, at: Sequence[Expr], number: dtype.DType, a
     value: Expr | None = None
     for row, row_share in sides[0]:
         for column, column_share in sides[1]:
-            element = converted(x.load((*lead, row, column)), number)
+            element = rounded(x.load((*lead, row, column)), number)
             term = Call(number, "{0} * {1} * {2}", (row_share, column_share, element))
             if value is None:
                 value = term

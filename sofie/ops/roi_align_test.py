@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from sofie.testing.operators import graph, hold
+from sofie.testing.operators import Array, graph, hold
 
 _REGIONS = np.array(
     [[1, 1, 9, 6], [0, 2, 3, 3], [-4, -3, 20, 30], [5, 5, 4, 4], [2.3, 1.7, 2.9, 8.1]], np.float32
@@ -33,7 +33,7 @@ def test_roi_align(mode: str, ratio: int, opset: int) -> None:
         opset=opset,
     )
     for count, n in ((5, 2), (1, 1), (0, 1)):
-        feeds = {"r": _REGIONS[:count], "i": np.arange(count) % n}
+        feeds: dict[str, Array] = {"r": _REGIONS[:count], "i": np.arange(count) % n}
         hold(model, [{"N": n, "H": 8, "R": count}], feeds, tolerance=1e-4, against_runtime=True)
 
 
@@ -52,7 +52,7 @@ def test_aligned_to_output_pixels() -> None:
         {"x": ("float32", ["N", 2, 8, 7]), "r": ("float32", ["R", 4]), "i": ("int64", ["R"])},
         {"y": "float32"},
     )
-    feeds = {"r": _REGIONS, "i": np.zeros(5, np.int64)}
+    feeds: dict[str, Array] = {"r": _REGIONS, "i": np.zeros(5, np.int64)}
     hold(model, [{"N": 1, "R": 5}], feeds, tolerance=1e-4, against_runtime=True)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from sofie.ir import dims
 from sofie.ir.dtype import BOOL, INT64, DType
 from sofie.ir.expr import Call, Expr, Index, Indirect, Literal, Select
+from sofie.ops.elementwise import rounded
 from sofie.ops.indexing import both
 
 # The factor of the cubic convolution.
@@ -130,21 +131,14 @@ def sampled(
             exists = both(conditions)
             if exists is not None:
                 value = Select(dtype, exists, value, Literal(dtype, 0))
-            return converted(value, number)
+            return rounded(value, number)
         parts = []
         for place, exists, weight in axes[depth].taps:
             more = conditions if exists is None else [*conditions, exists]
             value = below(depth + 1, (*index, place), more)
             if len(axes[depth].taps) > 1:
-                value = Call(number, "{0} * {1}", (value, converted(weight, number)))
+                value = Call(number, "{0} * {1}", (value, rounded(weight, number)))
             parts.append(value)
         return functools.reduce(lambda a, b: Call(number, "{0} + {1}", (a, b)), parts)
 
     return below(0, (), [])
-
-
-def converted(value: Expr, dtype: DType) -> Expr:
-    """A number as another type."""
-    if value.dtype is dtype:
-        return value
-    return Call(dtype, f"static_cast<{dtype.cpp}>({{0}})", (value,))

@@ -29,12 +29,9 @@ from sofie.ir.program import (
     Program,
     Reduce,
     Repeat,
-<<<<<<< HEAD
     Requirement,
     Routine,
-=======
     Scatter,
->>>>>>> 4de6708 (ScatterElements, ScatterND and Scatter, all reductions: updates in order on a CPU, atomic on a GPU)
     Step,
     Store,
     launches,

@@ -173,9 +173,187 @@ def _normalizations() -> onnx.ModelProto:
     return g.model()
 
 
+def _movement() -> onnx.ModelProto:
+    """What moves elements; indices are made to lie inside."""
+    g = _Graph(opset=24)
+    x = g.input("x", onnx.TensorProto.FLOAT, ["N", "M"])
+    i = g.input("i", onnx.TensorProto.INT64, ["N", "M"])
+    kind = onnx.TensorProto.FLOAT
+    ends = [g.constant([k], "int64") for k in range(3)]
+    shape = g.node("Shape", x)
+    rows, columns = (g.node("Gather", shape, g.constant(k, "int64")) for k in range(2))
+    row, column = g.node("Mod", i, rows), g.node("Mod", i, columns)
+    for mode in ("constant", "edge", "reflect", "wrap"):
+        pads = g.constant([0, 2, 1, 3], "int64")
+        g.output(f"pad_{mode}", g.node("Pad", x, pads, mode=mode), kind, ["A", "B"])
+    parts = g.node("Split", x, outputs=2, axis=1, num_outputs=2)
+    g.output("split", g.node("Concat", f"{parts}_1", parts, axis=1), kind, ["N", "M"])
+    steps = [g.constant(v, "int64") for v in ([-1], [-(2**31)], [1], [-2])]
+    g.output("backwards", g.node("Slice", x, *steps), kind, ["N", "C"])
+    g.output(
+        "odd",
+        g.node("Slice", x, ends[1], g.constant([2**31], "int64"), ends[1], ends[2]),
+        kind,
+        ["N", "D"],
+    )
+    g.row(g.node("GatherElements", x, row, axis=0))
+    g.row(g.node("GatherElements", x, column, axis=1))
+    pairs = g.node("Concat", *(g.node("Unsqueeze", k, ends[2]) for k in (row, column)), axis=2)
+    g.row(g.node("GatherND", x, pairs))
+    g.row(g.node("Trilu", x, upper=0))
+    g.row(g.node("Trilu", x, g.constant(1, "int64")))
+    lengths = g.node("ReduceMax", column, ends[1], keepdims=0)
+    g.row(g.node("ReverseSequence", x, lengths, time_axis=1, batch_axis=0))
+    g.row(g.node("CenterCropPad", g.node("CenterCropPad", x, g.constant([5, 9], "int64")), shape))
+    for reduction in ("add", "mul", "max", "min"):
+        g.row(g.node("ScatterElements", x, row, x, axis=0, reduction=reduction))
+        g.row(g.node("ScatterND", x, pairs, x, reduction=reduction))
+    distinct = g.node("Range", g.constant(0, "int64"), rows, g.constant(1, "int64"))
+    distinct = g.node("Unsqueeze", distinct, ends[1])
+    g.row(g.node("ScatterND", g.node("Neg", x), distinct, x))
+    g.rows("moved", kind)
+    onehot = g.node("OneHot", column, columns, g.constant([0, 1]))
+    g.output("onehot", onehot, kind, ["N", "M", "E"])
+    blocks = g.node(
+        "Reshape", g.node("Concat", *[x] * 8, axis=1), g.constant([0, 2, 4, -1], "int64")
+    )
+    deep = g.node("SpaceToDepth", g.node("Concat", blocks, blocks, axis=3), blocksize=2)
+    g.output("deep", deep, kind, ["N", 8, 2, "F"])
+    wide = g.node("DepthToSpace", deep, blocksize=2, mode="CRD")
+    g.output("wide", wide, kind, ["N", 2, 4, "G"])
+    return g.model()
+
+
+def _convolutions() -> onnx.ModelProto:
+    """Windows of every kind over one, two and three axes."""
+    g = _Graph(opset=21)
+    rng = np.random.default_rng(1)
+    kind = onnx.TensorProto.FLOAT
+    x = g.input("x", kind, ["N", 4, "H", "W"])
+    w = g.input("w", kind, ["K", 4, 2, 2])
+
+    def weights(*shape: int) -> str:
+        return g.constant(rng.uniform(-1, 1, shape))
+
+    def out(name: str, value: str, channels: int | str = 4) -> None:
+        sizes = [f"{name}{k}" for k in range(2)]
+        g.output(name, value, kind, ["N", channels, *sizes])
+
+    out("strided", g.node("Conv", x, weights(6, 4, 3, 3), weights(6), strides=[2, 1]), 6)
+    for auto_pad in ("SAME_UPPER", "SAME_LOWER"):
+        strided: dict[str, Any] = {"auto_pad": auto_pad, "strides": [2, 2]}
+        out(auto_pad.lower(), g.node("Conv", x, weights(5, 4, 2, 4), **strided), 5)
+    pads: dict[str, Any] = {"pads": [1, 0, 2, 1], "dilations": [2, 1]}
+    out("groups", g.node("Conv", x, weights(6, 2, 3, 2), weights(6), group=2, **pads), 6)
+    around: dict[str, Any] = {"pads": [1, 1, 1, 1], "group": 4}
+    out(
+        "depthwise", g.node("Relu", g.node("Conv", x, weights(8, 1, 3, 3), weights(8), **around)), 8
+    )
+    out("given", g.node("Conv", x, w), "K")
+    rows = g.node("Reshape", x, g.constant([0, 4, -1], "int64"))
+    line = g.node("Conv", rows, weights(3, 4, 5), weights(3), pads=[2, 2], strides=[3])
+    g.output("line", line, kind, ["N", 3, "L"])
+    volume = g.node("Unsqueeze", x, g.constant([1], "int64"))
+    solid = g.node("Conv", volume, weights(2, 1, 3, 2, 2), pads=[1, 0, 1, 0, 1, 0])
+    g.output("solid", solid, kind, ["N", 2, "S0", "S1", "S2"])
+    up: dict[str, Any] = {"strides": [2, 3], "pads": [1, 0, 0, 1], "output_padding": [1, 2]}
+    out("transposed", g.node("ConvTranspose", x, weights(4, 3, 3, 4), weights(3), **up), 3)
+    out("transposed_groups", g.node("ConvTranspose", x, weights(4, 2, 2, 3), group=2, **up), 4)
+    out("transposed_depthwise", g.node("ConvTranspose", x, weights(4, 1, 2, 2), group=4), 4)
+    return g.model()
+
+
+def _poolings() -> onnx.ModelProto:
+    g = _Graph(opset=21)
+    kind = onnx.TensorProto.FLOAT
+    x = g.input("x", kind, ["N", 3, "H", "W"])
+
+    def out(name: str, value: str, dtype: int = kind) -> None:
+        g.output(name, value, dtype, ["N", 3, *(f"{name}{k}" for k in range(2))])
+
+    window: dict[str, Any] = {"kernel_shape": [3, 2], "strides": [2, 2], "pads": [1, 0, 1, 1]}
+    for ceil_mode in (0, 1):
+        largest = g.node("MaxPool", x, outputs=2, ceil_mode=ceil_mode, **window)
+        out(f"max{ceil_mode}", largest)
+        out(f"max_indices{ceil_mode}", f"{largest}_1", onnx.TensorProto.INT64)
+        for pads in (0, 1):
+            counted = {"ceil_mode": ceil_mode, "count_include_pad": pads}
+            out(f"average{ceil_mode}{pads}", g.node("AveragePool", x, **window, **counted))
+    out("lower", g.node("MaxPool", x, kernel_shape=[2, 4], auto_pad="SAME_LOWER"))
+    out("dilated", g.node("MaxPool", x, kernel_shape=[2, 2], dilations=[2, 1]))
+    out("plain", g.node("AveragePool", x, kernel_shape=[2, 2]))
+    for p in (1, 2, 3):
+        out(f"norm{p}", g.node("LpPool", x, p=p, **window))
+        out(f"global{p}", g.node("GlobalLpPool", x, p=p))
+    halves: dict[str, Any] = {"kernel_shape": [2, 2], "strides": [2, 2]}
+    pooled = g.node("MaxPool", x, outputs=2, **halves)
+    out("unpooled", g.node("MaxUnpool", pooled, f"{pooled}_1", **halves))
+    return g.model()
+
+
+def _sampling() -> onnx.ModelProto:
+    """Elements between elements."""
+    g = _Graph(opset=20)
+    kind = onnx.TensorProto.FLOAT
+    x = g.input("x", kind, ["N", 2, "H", "W"])
+    grid = g.input("grid", kind, ["N", "A", "B", 2])
+    regions = g.input("regions", kind, ["R", 4])
+
+    def out(name: str, value: str, batch: str = "N") -> None:
+        g.output(name, value, kind, [batch, 2, *(f"{name}{k}" for k in range(2))])
+
+    def resize(name: str, scales: Sequence[float], **attributes: Any) -> None:
+        out(name, g.node("Resize", x, "", g.constant([1, 1, *scales]), **attributes))
+
+    resize("repeated", [2, 3], coordinate_transformation_mode="asymmetric", nearest_mode="floor")
+    resize("nearest", [1.5, 0.5])
+    resize("linear", [2, 2], mode="linear")
+    resize("cubic", [2, 0.5], mode="cubic", exclude_outside=1)
+    tall = g.node(
+        "Concat",
+        *(
+            g.node("Shape", v, start=a, end=a + 1)
+            for v, a in ((x, 0), (x, 1), (grid, 1), (grid, 2))
+        ),
+        axis=0,
+    )
+    out("sized", g.node("Resize", x, "", "", tall, mode="linear"))
+    for mode in ("nearest", "linear", "cubic"):
+        for padding in ("zeros", "border", "reflection"):
+            sampled = g.node("GridSample", x, grid, mode=mode, padding_mode=padding)
+            if (mode, padding) != ("cubic", "border"):  # Where ONNX Runtime goes another way.
+                out(f"{mode}_{padding}", sampled)
+    theta = g.constant([[[0.8, 0.3, 0.1], [-0.2, 0.9, -0.1]]])
+    size = g.node("Concat", g.constant([1, 2], "int64"), g.node("Shape", x, start=2), axis=0)
+    g.output("affine", g.node("AffineGrid", theta, size), kind, [1, "AH", "AW", 2])
+    number = g.node("Shape", regions, end=1)
+    zeros = g.constant([0], "int64")
+    batches = g.node("Expand", zeros, number)
+    corners = g.node("Abs", g.node("Mul", regions, g.constant([2, 3, 4, 5])))
+    bins = {"output_height": 2, "output_width": 3}
+    for ratio in (0, 2):
+        for mode in ("avg", "max"):
+            aligned = g.node(
+                "RoiAlign", x, corners, batches, mode=mode, sampling_ratio=ratio, **bins
+            )
+            out(f"roi_{mode}{ratio}", aligned, "R")
+    first = g.node("Pad", corners, g.constant([0, 1, 0, 0], "int64"))
+    out("roi_pool", g.node("MaxRoiPool", x, first, pooled_shape=[2, 3]), "R")
+    rows = g.node("Reshape", x, g.constant([0, 2, -1], "int64"))
+    length = g.node("Shape", rows, start=2)
+    image = g.node("Concat", length, g.constant([1], "int64"), axis=0)
+    folded = g.node("Col2Im", rows, image, g.constant([2, 1], "int64"), pads=[1, 0, 0, 0])
+    g.output("folded", folded, kind, ["N", 1, "FL", 1])
+    return g.model()
+
+
 MODELS: Mapping[str, Callable[[], onnx.ModelProto]] = {
     "elementwise": _elementwise,
     "normalizations": _normalizations,
+    "movement": _movement,
+    "convolutions": _convolutions,
+    "poolings": _poolings,
+    "sampling": _sampling,
 }
 
 
