@@ -407,10 +407,11 @@ def scatter(
     body = _Body(parameters)
     value, target = body.value(step.store.value), parameters.buffer(step.store.buffer)
     body.statements.append(f"return {{{target} + {body.index(step.store.offset)}, {value}}};")
-    cpp = step.store.buffer.dtype.cpp
+    dtype = step.store.buffer.dtype
+    signature = f"sofie::kernels::Update<{dtype.storage}> At"
     arguments = body.arguments((*step.lines, *step.updates))
-    method = Method(f"sofie::kernels::Update<{cpp}> At{arguments} const", tuple(body.statements))
-    combine = f"using Combine = sofie::kernels::{step.combine.cpp}<{cpp}>;"
+    method = Method(f"{signature}{arguments} const", tuple(body.statements))
+    combine = f"using Combine = sofie::kernels::{step.combine.cpp}<{dtype.cpp}>;"
     return Functor(name, (combine,), parameters.all(), (method,))
 
 

@@ -26,7 +26,8 @@ struct Replace {
   SOFIE_MATH_FN T operator()(T /*old*/, T update) const { return update; }
 };
 
-// What a body's At() gives: where an update goes, and what it is.
+// What a body's At() gives: where an update goes, and what it is. It is joined to the element in the
+// accumulator's type.
 template <class T>
 struct Update {
   T* at;
@@ -70,8 +71,11 @@ struct ScatterOnCpu {
   static void Apply(const Body& body, const std::array<int64_t, L>& line,
                     const std::array<int64_t, U>& update, std::index_sequence<A...>,
                     std::index_sequence<B...>) {
+    using Combine = typename Body::Combine;
+    using Number = typename Combine::Accumulator;
     const auto [at, value] = body.At(line[A]..., update[B]...);
-    *at = typename Body::Combine()(*at, value);
+    using T = std::remove_reference_t<decltype(*at)>;
+    *at = static_cast<T>(Combine()(static_cast<Number>(*at), static_cast<Number>(value)));
   }
 };
 
@@ -80,7 +84,8 @@ struct ScatterOnCpu {
 // *at = combine(*at, value), whatever other threads do to the element or its neighbours.
 template <class Combine, class T>
 __device__ __forceinline__ void CombineAtomically(T* at, T value) {
-  if constexpr (std::is_same_v<Combine, Replace<T> >) {
+  using Number = typename Combine::Accumulator;
+  if constexpr (std::is_same_v<Combine, Replace<Number>>) {
     *at = value;
   } else if constexpr (std::is_same_v<Combine, Sum<T> > &&
                        (std::is_same_v<T, float> || std::is_same_v<T, double> ||
@@ -101,7 +106,8 @@ __device__ __forceinline__ void CombineAtomically(T* at, T value) {
       const Bits old_bits = static_cast<Bits>(seen >> shift);
       T element;
       memcpy(&element, &old_bits, sizeof(T));
-      element = static_cast<T>(Combine()(element, value));
+      element =
+          static_cast<T>(Combine()(static_cast<Number>(element), static_cast<Number>(value)));
       Bits new_bits;
       memcpy(&new_bits, &element, sizeof(T));
       const Word mask = static_cast<Word>(static_cast<Bits>(~Bits{0})) << shift;
