@@ -143,6 +143,8 @@ def _normal_double(*place: Array) -> Any:
     a, b, c, d = philox(*place)
     radius = np.sqrt(-2 * np.log(_unit_double(a, b) + 2.0**-53))
     return radius * np.cos(2 * np.pi * _unit_double(c, d))
+
+
 def _clamp_index(place: Array, extent: Array) -> Array:
     kept = np.where(np.isnan(place), 0, np.clip(place, 0, np.maximum(extent - 1, 0)))
     return kept.astype(np.int64)

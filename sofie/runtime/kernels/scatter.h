@@ -26,8 +26,8 @@ struct Replace {
   SOFIE_MATH_FN T operator()(T /*old*/, T update) const { return update; }
 };
 
-// What a body's At() gives: where an update goes, and what it is. It is joined to the element in the
-// accumulator's type.
+// What a body's At() gives: where an update goes, and what it is. It is joined to the element in
+// the accumulator's type.
 template <class T>
 struct Update {
   T* at;
@@ -85,7 +85,7 @@ struct ScatterOnCpu {
 template <class Combine, class T>
 __device__ __forceinline__ void CombineAtomically(T* at, T value) {
   using Number = typename Combine::Accumulator;
-  if constexpr (std::is_same_v<Combine, Replace<Number>>) {
+  if constexpr (std::is_same_v<Combine, Replace<Number> >) {
     *at = value;
   } else if constexpr (std::is_same_v<Combine, Sum<T> > &&
                        (std::is_same_v<T, float> || std::is_same_v<T, double> ||
@@ -106,8 +106,7 @@ __device__ __forceinline__ void CombineAtomically(T* at, T value) {
       const Bits old_bits = static_cast<Bits>(seen >> shift);
       T element;
       memcpy(&element, &old_bits, sizeof(T));
-      element =
-          static_cast<T>(Combine()(static_cast<Number>(element), static_cast<Number>(value)));
+      element = static_cast<T>(Combine()(static_cast<Number>(element), static_cast<Number>(value)));
       Bits new_bits;
       memcpy(&new_bits, &element, sizeof(T));
       const Word mask = static_cast<Word>(static_cast<Bits>(~Bits{0})) << shift;
