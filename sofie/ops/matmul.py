@@ -4,13 +4,18 @@ from collections.abc import Sequence
 
 from sofie.ir import dims, dtype
 from sofie.ir.builder import Builder
+from sofie.ir.expr import Call, Expr
 from sofie.ir.node import Node
-from sofie.ir.tensor import Broadcast, Reshape, Strided, Tensor
+from sofie.ir.program import Combine
+from sofie.ir.tensor import Broadcast, Index, Reduction, Reshape, Strided, Tensor
 from sofie.ops.elementwise import given
 from sofie.ops.registry import operator
 
+# ONNX has products of these, of floating-point numbers, and of 8-bit ones under other names.
+PRODUCTS = dtype.FLOATS | {dtype.INT32, dtype.INT64, dtype.UINT32, dtype.UINT64}
 
-@operator("MatMul", since=1, dtypes=dtype.FLOATS)
+
+@operator("MatMul", since=1, dtypes=PRODUCTS)
 def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor]:
     """One batched GEMM; operands are read through their strides."""
     left, right = given(inputs)
@@ -28,11 +33,32 @@ def multiply(b: Builder, left: Tensor, right: Tensor, shape: dims.Shape) -> Tens
     batch = _broadcast(left.shape[:-2], right.shape[:-2], rank)
     b.require_broadcast(left.shape[:-2], batch)
     b.require_broadcast(right.shape[:-2], batch)
+    if left.dtype in dtype.INTEGERS:
+        return Reshape(_sums(b, left, right, batch), shape)
     a = _batched(b, left, batch)
     c = _batched(b, right, batch)
     out = b.output(left.dtype, (dims.product(batch), left.shape[-2], right.shape[-1]))
     b.matmul(a, c, out, sources=[left, right])
     return Reshape(out, shape)
+
+
+def _sums(b: Builder, left: Tensor, right: Tensor, batch: dims.Shape) -> Tensor:
+    """The product of integers, for which libraries have none: every element a sum of its own."""
+    kind = left.dtype
+    rows, terms, columns = left.shape[-2], left.shape[-1], right.shape[-1]
+    a = Broadcast(left, (*batch, rows, terms))
+    c = Broadcast(right, (*batch, terms, columns))
+
+    def element(index: Index, term: Index) -> Expr:
+        factors = (
+            a.load((*index[:-1], *term)),
+            c.load((*index[:-2], *term, index[-1])),
+        )
+        return Call(kind, f"static_cast<{kind.cpp}>({{0}} * {{1}})", factors)
+
+    total = Combine("Sum", kind)
+    shape = (*batch, rows, columns)
+    return Reduction(b, shape, [terms], total, element, lambda x: x, kind, [left, right])
 
 
 def _broadcast(left: dims.Shape, right: dims.Shape, rank: int) -> dims.Shape:

@@ -23,7 +23,7 @@ _CASES = [{"N": 3, "M": 5}, {"N": 1, "M": 1}, {"N": 4, "M": 2}]
         ([1, "N", 3, 4], [2, 1, 4, 5]),
     ],
 )
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32", "uint64"])
 def test_shapes(left: Dims, right: Dims, dtype: str) -> None:
     model = graph(
         [helper.make_node("MatMul", ["a", "b"], ["y"])],

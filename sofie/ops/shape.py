@@ -14,7 +14,7 @@ def _check(node: Node) -> Iterator[str]:
         yield "the shape of a tensor whose shape depends on data"
 
 
-@operator("Shape", since=1, dtypes=dtype.ALL, check=_check)
+@operator("Shape", since=1, dtypes=dtype.EVERY, check=_check)
 def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor]:
     """Sizes that the host knows."""
     values = known_values(node.raw.outputs[0])

@@ -24,7 +24,7 @@ def infer(ctx: inference.ShapeInferenceContext, node: onnx_ir.Node) -> None:
     ctx.set_symbolic_value(output, [dims.as_dim(count)])
 
 
-@operator("Size", since=1, dtypes=dtype.ALL)
+@operator("Size", since=1, dtypes=dtype.EVERY)
 def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor]:
     """A number that the host computes."""
     x = inputs[0]
