@@ -24,21 +24,23 @@ def inline(model: ir.Model) -> bool:
     Returns:
       Whether anything was changed.
     """
-    for raw in ir.traversal.RecursiveGraphIterator(model.graph):
-        if raw.domain or raw.graph is None:
-            continue
-        node = Node(raw, version_of(model, ""))
-        if raw.op_type == "If":
-            condition = raw.inputs[0]
-            array = None if condition is None else constant_array(condition)
+    nodes = [node for node in ir.traversal.RecursiveGraphIterator(model.graph) if not node.domain]
+    changed = False
+    for node in nodes:
+        if node.op_type == "If" and node.graph is not None and node.inputs[0] is not None:
+            array = constant_array(node.inputs[0])
             if array is not None and array.size == 1:
-                _take_branch(raw, "then_branch" if array.item() else "else_branch")
-                return True
-        elif raw.op_type == "Loop":
-            trips = _trips_to_write_out(node)
+                _take_branch(node, "then_branch" if array.item() else "else_branch")
+                changed = True
+    if changed:
+        return True
+    for node in nodes:
+        if node.op_type == "Loop" and node.graph is not None:
+            loop_node = Node(node, version_of(model, ""))
+            trips = _trips_to_write_out(loop_node)
             if trips is not None:
-                _write_out(node, trips)
-                return True
+                _write_out(loop_node, trips)
+                return True  # What is known of its copies is to be inferred first.
     return False
 
 
