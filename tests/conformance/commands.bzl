@@ -63,8 +63,8 @@ def _compile_commands_impl(ctx):
             feature_configuration = features,
             cc_toolchain = cc_toolchain,
             use_pic = True,
-            user_compile_flags = ctx.fragments.cpp.copts + ctx.fragments.cpp.cxxopts +
-                                 ctx.attr.copts,
+            user_compile_flags = ctx.attr.copts + ctx.fragments.cpp.copts +
+                                 ctx.fragments.cpp.cxxopts,
         ),
     )
     link_options = cc_common.get_memory_inefficient_command_line(

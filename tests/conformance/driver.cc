@@ -86,7 +86,7 @@ bool Close(double have, double want, const Case& c) {
 void Compare(const TensorView& have, const CaseTensor& want, const Case& c,
              const std::string& name) {
   std::ostringstream why;
-  why << "output '" << name << "': ";
+  why << "output " << name << ": ";
   if (have.dtype != want.dtype || have.shape != want.shape) {
     why << NameOf(have.dtype) << " " << ToString(have.shape) << ", not " << NameOf(want.dtype)
         << " " << ToString(want.shape);
@@ -123,7 +123,7 @@ void Run(SessionCore& session, const Case& c) {
   session.Run(inputs, outputs);
   for (size_t i = 0; i < buffers.size(); ++i) {
     Compare(buffers[i].view(), c.outputs[i], c,
-            std::string(info.outputs[i].name) + "' in the caller's buffer '");
+            std::string(info.outputs[i].name) + " in the caller's buffer");
   }
   const std::span<const TensorView> own = session.Run(inputs);
   for (size_t i = 0; i < own.size(); ++i) Compare(own[i], c.outputs[i], c, info.outputs[i].name);

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import pathlib
 import sys
-import time
 
 import pytest
 
@@ -38,7 +38,7 @@ def test_good_files_have_no_fault(folder: pathlib.Path) -> None:
     ("what", "fault"),
     [
         (lambda: 1 / 0, "ZeroDivisionError: division by zero"),
-        (lambda: time.sleep(60), "no answer after"),
+        (lambda: max(itertools.repeat(0)), "no answer after"),
         (lambda: pathlib.Path("/etc/passwd").read_text(), "reads /etc/passwd"),
         (lambda: sys.exit(0), "SystemExit"),
     ],
