@@ -39,8 +39,6 @@ def compile_model(request: Request) -> dict[str, bytes]:
     check(model)
     pipeline.run(model)
     program = lower(model)
-    if program.reads or len(program.segments()) > 1:
-        raise ModelError("operands that depend on data: generated code does not read them yet")
     options = sources.Options(
         name=request.name,
         namespace=request.namespace,

@@ -10,7 +10,6 @@ import pathlib
 from collections.abc import Mapping, Sequence
 
 import jinja2
-import sympy
 
 import sofie
 from sofie.emit import functor, weights
@@ -33,6 +32,7 @@ from sofie.ir.program import (
     Requirement,
     Routine,
     Scatter,
+    Segment,
     Step,
     launches,
 )
@@ -92,15 +92,14 @@ class _StepView:
 
 
 @dataclasses.dataclass(frozen=True)
-class _RepeatView:
-    """A repetition as templates print it."""
+class _BlockView:
+    """Steps below a ``for`` or an ``if``, as templates print them."""
 
-    variable: str
-    extent: str
-    steps: tuple[_StepView | _RepeatView, ...]
+    head: str
+    steps: tuple[_StepView | _BlockView, ...]
 
 
-def _leaves(views: Sequence[_StepView | _RepeatView]) -> list[_StepView]:
+def _leaves(views: Sequence[_StepView | _BlockView]) -> list[_StepView]:
     """The steps, those inside of repetitions included, in order."""
     found: list[_StepView] = []
     for view in views:
@@ -115,6 +114,28 @@ def _kernels(steps: Sequence[_StepView]) -> list[tuple[str, functor.Functor]]:
         if step.body is not None:
             found.setdefault(step.body.name, (step.nodes, step.body))
     return list(found.values())
+
+
+# Longer formulas of extents say little to a reader of the header.
+_LONGEST_EXTENT = 60
+
+
+@dataclasses.dataclass(frozen=True)
+class _Symbol:
+    """A member of the struct of symbols' values."""
+
+    name: str
+    is_real: bool
+
+
+def _segments_of_buffers(segments: Sequence[Segment]) -> dict[int, int]:
+    """The segment that first writes each buffer, by the buffer's id."""
+    found: dict[int, int] = {}
+    for number, segment in enumerate(segments):
+        for step in segment.steps:
+            for buffer in step.writes():
+                found.setdefault(id(buffer), number)
+    return found
 
 
 def render(program: Program, options: Options) -> dict[str, bytes]:
@@ -140,6 +161,17 @@ class _Renderer:
         self.program = program
         self.options = options
         self.lifetimes: list[Lifetime] = lifetimes(program)
+        self.segments = program.segments()
+        self.segment_of = _segments_of_buffers(self.segments)
+        self.symbol_names = program.symbol_names()
+        reals = {
+            s.name
+            for g in self.segments
+            for r in g.reads
+            for s in r.symbols
+            if s.is_integer is None
+        }
+        self.symbols = [_Symbol(name, name in reals) for name in self.symbol_names]
         self.weights = program.weights()
         self.weight_offsets, self.weight_bytes = weights.offsets(self.weights)
         self.functors = Functors()
@@ -159,23 +191,25 @@ class _Renderer:
     def files(self) -> dict[str, bytes]:
         """All files."""
         options = self.options
-        views = self._views(self.program.steps, 0)
+        steps = [(k, step) for k, segment in enumerate(self.segments) for step in segment.steps]
+        views = self._views([step for _, step in steps], 0)
         leaves = _leaves(views)
         per_shard = -(-len(views) // options.shards) if views else 0
-        shards = [views[i * per_shard : (i + 1) * per_shard] for i in range(options.shards)]
         prefix = f"{options.include_prefix}/" if options.include_prefix else ""
         common: dict[str, object] = {
             "options": options,
             "include": f"{prefix}{options.name}",
             "guard": identifier(f"{prefix}{options.name}").upper(),
-            "symbols": range(len(self.program.symbols)),
+            "symbols": self.symbols,
+            "segments": len(self.segments),
             "shards": range(options.shards),
             "backends": _BACKENDS,
         }
         texts: dict[str, str] = {}
         name = options.name
-        for number, shard in enumerate(shards):
-            steps = self.program.steps[number * per_shard : (number + 1) * per_shard]
+        for number in range(options.shards):
+            here = slice(number * per_shard, (number + 1) * per_shard)
+            shard = self._by_segment([k for k, _ in steps[here]], views[here])
             texts[f"{name}_steps_{number}.h"] = self._render(
                 "steps_shard.h.j2",
                 common,
@@ -183,7 +217,7 @@ class _Renderer:
                 steps=_leaves(shard),
                 kernels=_kernels(_leaves(shard)),
                 sequence=shard,
-                pointers=self._used(steps),
+                pointers=self._used([step for _, step in steps[here]]),
             )
             for backend in _BACKENDS:
                 texts[f"{name}_steps_{number}_{backend[0]}.{backend[3]}"] = self._render(
@@ -200,8 +234,7 @@ class _Renderer:
             **interface,
             steps=leaves,
             buffers=[self._buffer_row(lifetime) for lifetime in self.lifetimes],
-            output_shapes=[[self._host(d) for d in o.shape] for o in self.program.outputs],
-            requirements=[self._requirement(r) for r in self.program.requirements],
+            program=[self._segment(k) for k in range(len(self.segments))],
             graph_hash=", ".join(f"0x{byte:02x}" for byte in graph_hash),
             weight_bytes=self.weight_bytes,
             has_random_state=bool(self.program.states()),
@@ -232,13 +265,27 @@ class _Renderer:
         values = ", ".join(self._host(e) for e in extents)
         return f"std::array<int64_t, {len(extents)}>{{{values}}}"
 
-    def _views(self, steps: Sequence[Step], number: int) -> list[_StepView | _RepeatView]:
+    def _by_segment(
+        self, segments: Sequence[int], views: Sequence[_StepView | _BlockView]
+    ) -> Sequence[_StepView | _BlockView]:
+        """The steps of a shard, those of each segment under a condition where there are several."""
+        if len(self.segments) == 1:
+            return views
+        blocks = []
+        for segment in sorted(set(segments)):
+            inner = tuple(v for k, v in zip(segments, views, strict=True) if k == segment)
+            blocks.append(_BlockView(f"if (segment == {segment})", inner))
+        return blocks
+
+    def _views(self, steps: Sequence[Step], number: int) -> list[_StepView | _BlockView]:
         """What templates print of steps, the first launch of which is number ``number``."""
-        views: list[_StepView | _RepeatView] = []
+        views: list[_StepView | _BlockView] = []
         for step in steps:
             if isinstance(step, Repeat):
                 inner = tuple(self._views(step.steps, number))
-                views.append(_RepeatView(step.loop.var.name, self._host(step.loop.extent), inner))
+                variable, extent = step.loop.var.name, self._host(step.loop.extent)
+                head = f"for (int64_t {variable} = 0; {variable} < {extent}; ++{variable})"
+                views.append(_BlockView(head, inner))
             else:
                 views.append(self._step(number, step))
             number += sum(1 for _ in launches([step]))
@@ -395,11 +442,15 @@ class _Renderer:
         names = Names()
         outputs = [self._field(names, o.buffer, o.shape) for o in self.program.outputs]
         names = Names()
-        sizes = [(names.new(symbol), symbol) for symbol in self.program.symbols]
+        sizes = [
+            {"id": names.new(called), "symbol": called, "is_real": symbol.is_real}
+            for symbol, called in zip(self.symbols, self.symbol_names.values(), strict=True)
+        ]
         return {
             "inputs": inputs,
             "outputs": outputs,
             "sizes": sizes,
+            "has_elements": len(sizes) > len(self.program.symbols),
             "input_dims": [self._dim_rows(b.shape) for b in self.program.inputs],
             "output_dims": [self._dim_rows(o.shape) for o in self.program.outputs],
             "c_string": c_string,
@@ -413,35 +464,73 @@ class _Renderer:
         return _Field(buffer.name, name, cpp, dtype.enum, self._shape_text(shape))
 
     def _shape_text(self, shape: dims.Shape) -> str:
-        symbols = self.program.symbols
-        extents = (comment(dims.to_cpp(d, lambda s: symbols[int(s.name[1:])])) for d in shape)
-        return f"[{', '.join(extents)}]"
+        names = self.symbol_names
 
-    @staticmethod
-    def _dim_rows(shape: dims.Shape) -> list[str]:
+        def text(extent: dims.Expr) -> str:
+            whole = dims.to_cpp(extent, lambda s: names[s.name]).replace("sofie::", "")
+            if len(whole) <= _LONGEST_EXTENT:
+                return comment(whole)
+            used = sorted((s.name for s in extent.free_symbols), key=list(names).index)
+            return comment(f"from {' and '.join(names[name] for name in used)}")
+
+        return f"[{', '.join(map(text, shape))}]"
+
+    def _dim_rows(self, shape: dims.Shape) -> list[str]:
+        order = list(self.symbol_names)
         rows = []
         for extent in shape:
             if extent.is_Integer:
                 rows.append(f"{{-1, {int(extent)}}}")
             elif extent.is_Symbol:
-                rows.append(f"{{{extent.name[1:]}, 0}}")
+                rows.append(f"{{{order.index(extent.name)}, 0}}")
             else:
                 rows.append("{-1, -1}")
         return rows
 
     def _buffer_row(self, lifetime: Lifetime) -> dict[str, object]:
         buffer = lifetime.buffer
-        size = buffer.bytes
         return {
             "name": c_string(buffer.name),
             "size": buffer.dtype.size,
             "per_byte": buffer.dtype.per_byte if buffer.packed else 1,
             "first": lifetime.first,
             "last": lifetime.last,
-            "bytes": self._host(size),
-            # Plain sums and products, for which doubles do as well; max, min and % do not compile.
-            "is_product": len(size.free_symbols) > 0
-            and not size.has(sympy.Max, sympy.Min, *dims.INTEGER_FUNCTIONS),
+            "segment": self.segment_of.get(id(buffer), 0),
+        }
+
+    def _segment(self, number: int) -> dict[str, object]:
+        """What the host does before a segment's steps: reads, conditions, sizes."""
+        order = list(self.symbol_names)
+        position = {id(life.buffer): i for i, life in enumerate(self.lifetimes)}
+        known = {s.name: k for k, g in enumerate(self.segments) for r in g.reads for s in r.symbols}
+
+        reads = [
+            {
+                "name": c_string(read.name),
+                "buffer": position[id(read.buffer)],
+                "enum": read.buffer.dtype.enum,
+                "first": order.index(read.symbols[0].name),
+                "count": len(read.symbols),
+            }
+            for read in self.segments[number].reads
+        ]
+        return {
+            "reads": reads,
+            "requirements": [
+                self._requirement(r)
+                for r in self.program.requirements
+                if max((known.get(s.name, 0) for s in r.symbols), default=0) == number
+            ],
+            "buffers": [
+                (i, self._host(life.buffer.bytes))
+                for i, life in enumerate(self.lifetimes)
+                if self.segment_of.get(id(life.buffer), 0) == number
+            ],
+            "outputs": [
+                (i, [self._host(d) for d in output.shape])
+                for i, output in enumerate(self.program.outputs)
+                if self.segment_of.get(id(output.buffer), 0) == number
+            ],
         }
 
     def _requirement(self, requirement: Requirement) -> dict[str, object]:
@@ -453,7 +542,7 @@ class _Renderer:
                 pieces.append(c_string(rest))
                 break
             at, key = min(spots)
-            pieces += [c_string(rest[:at]), f"std::to_string({key})"]
+            pieces += [c_string(rest[:at]), f"std::to_string({key}.value())"]
             rest = rest[at + len(key) + 2 :]
         return {
             "low": self._host(requirement.low),
@@ -486,7 +575,7 @@ class _Renderer:
             "host": dict(self.options.host),
             "name": self.options.name,
             "namespace": self.options.namespace,
-            "symbols": list(self.program.symbols),
+            "symbols": list(self.symbol_names.values()),
             "inputs": tensors("inputs"),
             "outputs": tensors("outputs"),
             "graph_hash": graph_hash.hex(),
@@ -512,6 +601,15 @@ class _Renderer:
                 for lifetime in self.lifetimes
                 if lifetime.buffer.kind is BufferKind.TEMPORARY
             ],
-            "synchronizing_steps": [],
+            "reads": [
+                {
+                    "tensor": read.name,
+                    "before_step": segment.first,
+                    "symbols": read.names(),
+                    "waits": read.buffer.kind is not BufferKind.INPUT or position > 0,
+                }
+                for position, segment in enumerate(self.segments)
+                for read in segment.reads
+            ],
         }
         return (json.dumps(content, indent=1, ensure_ascii=True) + "\n").encode()

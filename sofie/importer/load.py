@@ -19,7 +19,7 @@ from onnx_ir.passes import common
 
 from sofie.importer import functions, operands, sequences, subgraphs
 from sofie.importer.errors import ModelError
-from sofie.ir.node import READS
+from sofie.ir.node import READS, forget
 from sofie.ops import control_flow, random_numbers, registry
 
 # How deep calls of a model's functions may nest, and to how many nodes they may come. Exporters
@@ -225,15 +225,10 @@ def _forget(model: ir.Model) -> None:
     for node in ir.traversal.RecursiveGraphIterator(model.graph):
         for output in node.outputs:
             output.shape = None
-            _forget_elements(output)
+            forget(output)
     for value in (*model.graph.inputs, *model.graph.initializers.values()):
-        _forget_elements(value)
-    model.graph.meta[READS] = []
-
-
-def _forget_elements(value: ir.Value) -> None:
-    value.metadata_props.pop(onnx_shape_inference.SYM_DATA_KEY, None)
-    value.meta.pop(READS, None)
+        forget(value)
+    model.graph.meta[READS] = 0
 
 
 def _set_base(model: ir.Model, folder: pathlib.Path) -> None:

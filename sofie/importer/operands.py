@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 import onnx_ir as ir
 import onnx_shape_inference as inference
 
+from sofie.importer import arithmetic
 from sofie.ir import dims
 from sofie.ir.node import READS, Node, data_symbols, element_count
 
@@ -53,12 +54,6 @@ _OPERANDS: dict[str, tuple[int, ...]] = {
     },
 }
 
-# Operators whose integer results shape inference computes from sizes. An input of the model that
-# reaches an operand through them is itself what the host reads.
-_ARITHMETIC = (
-    "Add Cast Concat Gather Identity Max Min Mul Neg Reshape Slice Split Squeeze Sub Unsqueeze"
-).split()
-
 
 def find_inputs(graph: ir.Graph) -> None:
     """Makes data symbols of the inputs that decide about shapes, directly or by arithmetic."""
@@ -74,7 +69,7 @@ def find_inputs(graph: ir.Graph) -> None:
 
 
 def _sources(value: ir.Value | None) -> Iterator[ir.Value]:
-    """The inputs of graphs that a value is computed from by arithmetic."""
+    """The inputs of graphs from which a value is computed by arithmetic that the host can do."""
     seen: set[ir.Value] = set()
     stack = [value]
     while stack:
@@ -86,7 +81,7 @@ def _sources(value: ir.Value | None) -> Iterator[ir.Value]:
         if producer is None:
             if value.is_graph_input():
                 yield value
-        elif producer.op_type in _ARITHMETIC and not producer.domain:
+        elif producer.op_type in arithmetic.RULES and not producer.domain:
             stack.extend(producer.inputs)
 
 
@@ -95,7 +90,7 @@ def prepare_rules() -> None:
     """Has the library's rules, and this project's, see the operands' elements."""
     library = inference.registry
     for domain, name, versions in library.iter_supported():
-        if domain or (name not in _OPERANDS and name not in _ARITHMETIC):
+        if domain or (name not in _OPERANDS and name not in arithmetic.RULES):
             continue
         for version in versions:
             rule = library.get(domain, name, version)
@@ -112,6 +107,13 @@ def _informed(name: str, rule: Rule) -> Rule:
             if symbols is not None and all(s.is_integer for s in symbols):
                 ctx.set_symbolic_value(value, [dims.as_dim(s) for s in symbols])
         rule(ctx, node)
+        elements = arithmetic.evaluate(node)
+        if elements is not None:
+            output = node.outputs[0]
+            spelled = [dims.as_dim(e) for e in elements]
+            if output.dtype is ir.DataType.BOOL:
+                spelled = [bool(d) if isinstance(d, int) else d for d in spelled]
+            ctx.set_symbolic_value(output, spelled)
 
     return infer
 

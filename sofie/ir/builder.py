@@ -786,7 +786,8 @@ def _as_matrix(operand: Strided) -> Matrix | None:
     _, height, width = operand.shape
     region = Region(operand.buffer, operand.offset)
     batch = dims.ZERO if operand.shape[0] == 1 else batch
-    if not batch.is_nonnegative:
+    # Extents that depend on data have no known sign, but are not negative.
+    if not batch.is_nonnegative and not operand.is_packed(range(3)):
         return None
     if columns == 1 or width == 1:
         ld = width if height == 1 else rows

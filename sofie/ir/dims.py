@@ -549,8 +549,6 @@ def to_cpp(expr: Expr, name: Callable[[sympy.Symbol], str]) -> str:
 def _print(expr: Expr, name: Callable[[sympy.Symbol], str]) -> str:
     if expr.is_Integer:
         return str(int(expr))
-    if expr.is_Float:
-        return float(expr).hex()
     if expr.is_Symbol:
         return name(expr)
     if expr.is_Add:
@@ -577,14 +575,15 @@ def _print(expr: Expr, name: Callable[[sympy.Symbol], str]) -> str:
     if isinstance(expr, IsNegative):
         return f"({_print(expr.args[0], name)} < 0 ? 1 : 0)"
     if isinstance(expr, Equals):
-        return f"({_factor(expr.args[0], name)} == {_factor(expr.args[1], name)} ? 1 : 0)"
+        a, b = _alike(expr.args, name)
+        return f"({a} == {b} ? 1 : 0)"
     if isinstance(expr, Where):
         condition, then, other = (_print(a, name) for a in expr.args)
         return f"({condition} != 0 ? {then} : {other})"
     if isinstance(expr, Floor):
-        return f"sofie::Floor({_print(expr.args[0], name)})"
+        return f"sofie::Floor({_real(expr.args[0], name)})"
     if isinstance(expr, Steps):
-        return f"sofie::Steps({', '.join(_print(a, name) for a in expr.args)})"
+        return f"sofie::Steps({', '.join(_alike(expr.args, name))})"
     if isinstance(expr, sympy.Max | sympy.Min):
         function = "sofie::Max" if isinstance(expr, sympy.Max) else "sofie::Min"
         arguments = sorted(expr.args, key=sympy.default_sort_key)
@@ -593,6 +592,29 @@ def _print(expr: Expr, name: Callable[[sympy.Symbol], str]) -> str:
             text = f"{function}({text}, {_print(argument, name)})"
         return text
     raise ValueError(f"no C++ for the size expression {expr} ({type(expr).__name__})")
+
+
+def _alike(arguments: Sequence[Expr], name: Callable[[sympy.Symbol], str]) -> list[str]:
+    """Arguments as integers, or all as real numbers if one is."""
+    if all(a.is_integer for a in arguments):
+        return [_factor(a, name) for a in arguments]
+    return [_real(a, name) for a in arguments]
+
+
+def _real(expr: Expr, name: Callable[[sympy.Symbol], str]) -> str:
+    """The expression in C++ as a double."""
+    if expr.is_integer:
+        return f"static_cast<double>({_print(expr, name)})"
+    if expr.is_Float:
+        return f"({float(expr).hex()})"
+    if expr.is_Symbol:
+        return name(expr)
+    if expr.is_Add or expr.is_Mul:
+        parts = [_real(a, name) for a in expr.args]
+        return f"({(' + ' if expr.is_Add else ' * ').join(parts)})"
+    if expr.is_Pow and expr.exp == -1:
+        return f"(1.0 / {_real(expr.base, name)})"
+    raise ValueError(f"no C++ for the number {expr} ({type(expr).__name__})")
 
 
 def truncates(a: Expr, b: Expr) -> bool:

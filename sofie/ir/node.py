@@ -149,14 +149,28 @@ class Node:
         if not self.has(position):
             return None
         value = self.input(position)
-        kinds = "iub" if is_integer else "f"
-        if value.dtype is None or np.dtype(value.dtype.numpy()).kind not in kinds:
+        if value.dtype not in (_INTEGERS if is_integer else _NUMBERS):
             return None
         array = constant_array(value)
         if array is not None and not is_integer:
             return tuple(sympy.Float(float(x)) for x in array.reshape(-1))
         known = known_values(value)
         return data_symbols(value) if known is None else known
+
+    def counted(self) -> dims.Expr:
+        """A data symbol for the extent of its outputs that only the node itself can tell.
+
+        The lowering computes the number and has the host read it (``Builder.read``).
+
+        Raises:
+          ValueError: the node is in the body of a loop, where the host can't read.
+        """
+        output, graph = self.raw.outputs[0], self.raw.graph
+        if _COUNT not in output.meta:
+            if graph is None or READS not in graph.meta:
+                raise ValueError("the shape of its output depends on data, inside of a loop")
+            output.meta[_COUNT] = _new_symbol(graph)
+        return output.meta[_COUNT]
 
     def count(self, position: int) -> int | None:
         """How many elements an input has; None where it is absent or that depends on sizes."""
@@ -209,9 +223,17 @@ def known_values(value: onnx_ir.Value) -> tuple[dims.Expr, ...] | None:
 # The most elements of a tensor that a session reads: as many as the pads of a tensor of rank 32.
 MOST_READ = 64
 
-# Of the main graph: the values whose elements are data symbols, in order of the symbols' numbers.
-# Of such a value: its symbols.
+# Element types that a session reads.
+_INTEGERS = {
+    onnx_ir.DataType[name]
+    for name in "BOOL INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64".split()
+}
+_NUMBERS = {onnx_ir.DataType[name] for name in "FLOAT DOUBLE FLOAT16 BFLOAT16".split()}
+
+# Of the main graph: how many data symbols there are. Of a value that the host reads: its symbols.
 READS = "sofie.reads"
+# Of a value: the symbol that stands for an extent which only its node can tell.
+_COUNT = "sofie.count"
 
 
 def element_count(value: onnx_ir.Value) -> int | None:
@@ -230,18 +252,28 @@ def data_symbols(value: onnx_ir.Value) -> tuple[dims.Expr, ...] | None:
     # What bodies of loops compute is read by nobody: a run is cut between steps of the main graph.
     if count is None or count > MOST_READ or value.graph is None or value.dtype is None:
         return None
-    if READS not in value.graph.meta:
+    if READS not in value.graph.meta or value.dtype not in _INTEGERS | _NUMBERS:
         return None
     if count == 0:
         return ()
-    reads: list[onnx_ir.Value] = value.graph.meta[READS]
-    first = sum(len(read.meta[READS]) for read in reads)
-    is_integer = np.dtype(value.dtype.numpy()).kind in "iub"
-    symbols = tuple(dims.element(first + i, is_integer) for i in range(count))
+    is_integer = value.dtype in _INTEGERS
+    symbols = tuple(_new_symbol(value.graph, is_integer) for _ in range(count))
     value.meta[READS] = symbols
-    reads.append(value)
     value.metadata_props[SYM_DATA_KEY] = json.dumps([_spelled(s) for s in symbols])
     return symbols
+
+
+def forget(value: onnx_ir.Value) -> None:
+    """Drops what is known of a value's elements, and its symbols."""
+    value.metadata_props.pop(SYM_DATA_KEY, None)
+    for key in (READS, _COUNT):
+        value.meta.pop(key, None)
+
+
+def _new_symbol(graph: onnx_ir.Graph, is_integer: bool = True) -> dims.Expr:
+    number = graph.meta[READS]
+    graph.meta[READS] = number + 1
+    return dims.element(number, is_integer)
 
 
 def _spelled(element: dims.Expr) -> int | str:

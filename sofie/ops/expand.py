@@ -15,7 +15,7 @@ from sofie.ops.registry import operator
 
 def _check(node: Node) -> Iterator[str]:
     if node.known(1) is None:
-        yield "a shape that depends on data"
+        yield "a rank that is not known at build time"
 
 
 @inference.registry.register("", "Expand", since_version=8)  # type: ignore[untyped-decorator]

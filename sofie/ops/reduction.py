@@ -64,7 +64,7 @@ def _is_fusable(dense: Dense, axes: Sequence[int]) -> bool:
 
 
 def reduce_axes(node: Node) -> list[dims.Expr] | None:
-    """The axes to reduce, from the front and sorted where they are numbers; None if not known."""
+    """The axes to reduce, sorted and from the front where they are numbers; None if not known."""
     rank = len(node.shape(0))
     axes = operand_axes(node)
     if axes is None:
@@ -72,8 +72,9 @@ def reduce_axes(node: Node) -> list[dims.Expr] | None:
     if not axes:
         everything = [] if node.attr_int("noop_with_empty_axes", 0) else range(rank)
         return [sympy.Integer(a) for a in everything]
-    front = [from_front(axis, rank) for axis in axes]
-    return sorted(front) if all(a.is_Integer for a in front) else front
+    if not all(axis.is_Integer for axis in axes):
+        return list(axes)
+    return sorted(from_front(axis, rank) for axis in axes)
 
 
 def _shapes(node: Node) -> list[dims.Shape | None]:

@@ -12,7 +12,7 @@ from sofie.ops.registry import operator
 
 def _check(node: Node) -> Iterator[str]:
     if node.known(1) is None:
-        yield "repeats that depend on data"
+        yield "a number of repeats that is not known at build time"
 
 
 @operator("Tile", since=6, dtypes=dtype.ALL, check=_check)

@@ -11,7 +11,7 @@ from sofie.ops.registry import operator
 
 def _check(node: Node) -> Iterator[str]:
     if node.known(1) is None:
-        yield "a K that depends on data"
+        yield "a K that is not one number"
 
 
 @operator("TopK", since=10, dtypes=dtype.NUMBERS, check=_check)

@@ -183,9 +183,14 @@ def _sizes(value: ir.Value) -> list[dims.Expr]:
 
 
 def _is_own(memory: Strided) -> bool:
-    """True where a tensor is exactly one buffer that only this program writes, row-major."""
+    """True where a tensor is exactly one buffer that only this program writes, row-major.
+
+    Its shape is known when the buffer is written, so that a caller's memory can be held to it.
+    """
+    known = {s for extent in memory.buffer.shape for s in extent.free_symbols}
     return (
         memory.buffer.kind is BufferKind.TEMPORARY
         and memory.is_packed(range(memory.rank))
         and dims.same(memory.buffer.elements, dims.product(memory.shape))
+        and all(s in known for d in memory.shape for s in d.free_symbols if dims.is_element(s))
     )

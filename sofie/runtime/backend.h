@@ -72,6 +72,10 @@ class LaunchContext {
   void* random_state() const { return random_state_; }
   void set_random_state(void* data) { random_state_ = data; }
 
+  // Which segment's steps are to be launched: 0 unless the model has ModelInfo::segments.
+  int segment() const { return segment_; }
+  void set_segment(int segment) { segment_ = segment; }
+
   // Step `index` begins: names it in errors and tells the profiler, if there is one.
   void Step(int index) {
     step_ = index;
@@ -94,6 +98,7 @@ class LaunchContext {
   void* workspace_ = nullptr;
   size_t workspace_bytes_ = 0;
   void* random_state_ = nullptr;
+  int segment_ = 0;
   int step_ = -1;
   StepHook* hook_ = nullptr;
   std::shared_ptr<void> launcher_state_;

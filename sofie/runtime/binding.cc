@@ -117,10 +117,11 @@ void BindSymbols(const ModelInfo& info, std::span<const TensorView> inputs,
   }
 }
 
-void CheckOutputs(const ModelInfo& info, std::span<const Shape> shapes,
+void CheckOutputs(const ModelInfo& info, int segment, std::span<const Shape> shapes,
                   std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs) {
   CheckCount(info, "output", outputs.size(), info.outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i) {
+    if (info.buffers[info.inputs.size() + i].segment != segment) continue;
     const TensorInfo& tensor = info.outputs[i];
     const MutableTensorView& view = outputs[i];
     CheckDType("output", tensor, view.dtype);
@@ -155,7 +156,7 @@ void CheckSymbols(const ModelInfo& info, std::span<const int64_t> symbols) {
                         std::to_string(info.symbols.size()) + " symbolic sizes, but " +
                         std::to_string(symbols.size()) + " were given");
   }
-  for (size_t i = 0; i < symbols.size(); ++i) {
+  for (size_t i = 0; i < SizeCount(info); ++i) {
     if (symbols[i] < 0) {
       throw ShapeError(std::string("size ") + info.symbols[i] + " = " + std::to_string(symbols[i]) +
                        " is negative; sizes start at 0");

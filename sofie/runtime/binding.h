@@ -17,18 +17,18 @@ std::string DimsToString(const ModelInfo& info, std::span<const DimInfo> dims);
 // "N = 1, n_pf = 100"; "no symbols" if there are none.
 std::string SymbolsToString(const ModelInfo& info, std::span<const int64_t> symbols);
 
-// Writes the value of every symbol. Throws ArgumentError for a wrong number of inputs or null data,
+// Writes the value of every size. Throws ArgumentError for a wrong number of inputs or null data,
 // DTypeError, and ShapeError for a rank or an extent that contradicts the model or another input.
 // Data may be null where a shape has no elements.
 void BindSymbols(const ModelInfo& info, std::span<const TensorView> inputs,
                  std::span<int64_t> symbols);
 
-// Throws unless `outputs` fit `shapes`, and overlap neither each other nor an input in memory of
-// the same kind.
-void CheckOutputs(const ModelInfo& info, std::span<const Shape> shapes,
+// Throws unless the outputs of a segment fit `shapes`, and overlap neither each other nor an input
+// in memory of the same kind.
+void CheckOutputs(const ModelInfo& info, int segment, std::span<const Shape> shapes,
                   std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs);
 
-// Throws ArgumentError unless there is one value for each symbol, ShapeError if one is negative.
+// Throws ArgumentError unless there is one value for each symbol, ShapeError if a size is negative.
 void CheckSymbols(const ModelInfo& info, std::span<const int64_t> symbols);
 
 }  // namespace sofie

@@ -36,6 +36,24 @@ struct BufferInfo {
   int32_t first_step;
   int32_t last_step;
   int32_t elements_per_byte = 1;  // where elements share bytes
+  int32_t segment = 0;  // whose steps are the first to write it
+};
+
+// A small tensor whose elements the host reads, as the values of symbols.
+struct ReadInfo {
+  const char* name;
+  int32_t buffer;
+  DType dtype;
+  int32_t first_symbol;
+  int32_t symbols;  // one for each element
+};
+
+// Steps that are launched when the host has read what earlier ones computed.
+struct SegmentInfo {
+  std::span<const ReadInfo> reads;
+  // As in ModelInfo, for the buffers and outputs of this segment; later symbols are not known yet.
+  void (*buffer_bytes)(const int64_t* symbols, int64_t* bytes);
+  void (*output_shapes)(const int64_t* symbols, Shape* shapes);
 };
 
 struct StepInfo {
@@ -47,7 +65,9 @@ struct ModelInfo {
   const char* name;
   const char* cpp_namespace;
   const char* generator_version;
-  std::span<const char* const> symbols;  // in order of first use by the inputs
+  // Sizes in order of first use by the inputs, then elements of tensors in the order in which they
+  // are read. The value of a real number is the bits of a double.
+  std::span<const char* const> symbols;
   std::span<const TensorInfo> inputs;
   std::span<const TensorInfo> outputs;
   // [inputs…, outputs…, intermediates…]: input i is buffer i, output j is inputs.size() + j.
@@ -57,16 +77,31 @@ struct ModelInfo {
   std::span<const uint8_t, 32> graph_hash;
   // Bytes that the payload of the weights blob must have.
   size_t weights_bytes;
-  // The host shape program: bytes of every buffer, shapes of every output. `symbols` has one value
-  // for each symbol. Throws ShapeError where the sizes are illegal, such as k > the axis of TopK.
+  // The host shape program: bytes of every buffer, shapes of every output, but for those of later
+  // segments. `symbols` has one value for each symbol. Throws ShapeError where the sizes are
+  // illegal, such as k > the axis of TopK.
   void (*buffer_bytes)(const int64_t* symbols, int64_t* bytes);
   void (*output_shapes)(const int64_t* symbols, Shape* shapes);
   // True if the steps need LaunchContext::random_state.
   bool has_random_state = false;
+  // Inputs that are read before the first step.
+  std::span<const ReadInfo> reads = {};
+  // What comes after the first segment.
+  std::span<const SegmentInfo> segments = {};
 };
 
-// Puts all steps into the context's queue. buffers[i] is the memory of ModelInfo::buffers[i];
-// `weights` is the payload. Pointers are device memory on a device backend.
+// How many of the symbols are sizes.
+constexpr size_t SizeCount(const ModelInfo& info) {
+  size_t elements = 0;
+  for (const ReadInfo& read : info.reads) elements += read.symbols;
+  for (const SegmentInfo& segment : info.segments) {
+    for (const ReadInfo& read : segment.reads) elements += read.symbols;
+  }
+  return info.symbols.size() - elements;
+}
+
+// Puts the steps of LaunchContext::segment() into the context's queue. buffers[i] is the memory of
+// ModelInfo::buffers[i]; `weights` is the payload. Pointers are device memory on a device backend.
 using EnqueueFn = void (*)(LaunchContext& context, const int64_t* symbols, void* const* buffers,
                            const std::byte* weights);
 

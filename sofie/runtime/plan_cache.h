@@ -16,11 +16,13 @@
 
 namespace sofie {
 
+// Of one segment. Bytes and shapes are those of it and of earlier segments.
 struct Plan {
-  std::vector<int64_t> symbols;
+  int segment = 0;
+  std::vector<int64_t> symbols;  // known when the segment begins
   std::vector<int64_t> buffer_bytes;
   std::vector<Shape> output_shapes;
-  ArenaLayout layout;  // of all buffers that lie in the arena
+  ArenaLayout layout;  // of the segment's buffers that lie in its arena
   bool wide = false;   // see LaunchContext::wide
   std::unique_ptr<LaunchGraph> graph;
   std::unique_ptr<LaunchGraph> profiled_graph;  // the same with the profiler's timer

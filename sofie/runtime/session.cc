@@ -1,12 +1,15 @@
 #include "sofie/runtime/session.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <limits>
 #include <new>
 #include <thread>
+#include <type_traits>
 #include <utility>
 
 #include "sofie/runtime/binding.h"
@@ -53,6 +56,56 @@ size_t BytesOf(DType dtype, const Shape& shape) { return sofie::BytesOf(dtype, s
 bool Within(std::span<const int64_t> a, std::span<const int64_t> b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](int64_t x, int64_t y) { return x <= y; });
+}
+
+// The most bytes that an element of a tensor has.
+constexpr size_t kMaxElementBytes = 8;
+
+template <class T>
+void ReadAs(const void* data, std::span<int64_t> values) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    T element;
+    std::memcpy(&element, static_cast<const std::byte*>(data) + i * sizeof(T), sizeof(T));
+    if constexpr (std::is_integral_v<T>) {
+      const bool fits = std::in_range<int64_t>(element);
+      values[i] = fits ? static_cast<int64_t>(element) : std::numeric_limits<int64_t>::max();
+    } else {
+      values[i] = std::bit_cast<int64_t>(static_cast<double>(element));
+    }
+  }
+}
+
+// Elements of a tensor as values of symbols; see ModelInfo::symbols.
+void ReadElements(DType dtype, const void* data, std::span<int64_t> values) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return ReadAs<float>(data, values);
+    case DType::kFloat64:
+      return ReadAs<double>(data, values);
+    case DType::kFloat16:
+      return ReadAs<Float16>(data, values);
+    case DType::kBFloat16:
+      return ReadAs<BFloat16>(data, values);
+    case DType::kInt8:
+      return ReadAs<int8_t>(data, values);
+    case DType::kInt16:
+      return ReadAs<int16_t>(data, values);
+    case DType::kInt32:
+      return ReadAs<int32_t>(data, values);
+    case DType::kInt64:
+      return ReadAs<int64_t>(data, values);
+    case DType::kUInt8:
+    case DType::kBool:
+      return ReadAs<uint8_t>(data, values);
+    case DType::kUInt16:
+      return ReadAs<uint16_t>(data, values);
+    case DType::kUInt32:
+      return ReadAs<uint32_t>(data, values);
+    case DType::kUInt64:
+      return ReadAs<uint64_t>(data, values);
+    default:
+      throw Error(std::string("the host reads no elements of type ") + NameOf(dtype));
+  }
 }
 
 // The generated shape program has to agree with the generated tables.
@@ -116,18 +169,31 @@ SessionCore::SessionCore(const ModelInfo& info, std::span<const BackendProgram> 
       program_(FindProgram(info, programs, device.backend())),
       device_(device),
       options_(options),
-      plans_(static_cast<size_t>(CheckedPlanCacheSize(options))),
+      arenas_(1 + info.segments.size()),
       symbols_(info.symbols.size()),
       buffers_(info.buffers.size()),
       outputs_(info.outputs.size()),
       reach_(info.inputs.size() + info.outputs.size()) {
+  const int plans = CheckedPlanCacheSize(options);
   copies_before_.reserve(info.inputs.size());
   copies_after_.reserve(info.outputs.size());
   WithHostMemory([&] {
+    for (int segment = 0; segment < Segments(); ++segment) {
+      plans_.emplace_back(static_cast<size_t>(plans));
+    }
     runtime_ = program_.runtime->create(device);
     ActiveDevice active(*runtime_);
     weights_ = LoadWeights(info, embedded_weights, options.weights_file, device, *runtime_);
     if (info.has_random_state) MakeRandomState();
+    size_t elements = 0;
+    for (int segment = 0; segment < Segments(); ++segment) {
+      size_t here = 0;
+      for (const ReadInfo& read : Reads(segment)) here += read.symbols;
+      elements = std::max(elements, here);
+    }
+    if (elements > 0 && !runtime_->host_memory()) {
+      read_staging_ = runtime_->AllocateHost(elements * kMaxElementBytes, "what the host reads");
+    }
     SetProfiling(options.profile);
   });
 }
@@ -173,7 +239,9 @@ void SessionCore::Prepare(std::span<const int64_t> symbols) {
   WithHostMemory([&] {
     CheckSymbols(info_, symbols);
     ActiveDevice active(*runtime_);
-    PlanFor(symbols, /*with_graph=*/true);
+    for (int segment = 0; segment < Segments(); ++segment) {
+      PlanFor(segment, symbols.first(KnownSymbols(segment)), /*for_run=*/true);
+    }
   });
 }
 
@@ -182,25 +250,29 @@ void SessionCore::RunInto(std::span<const TensorView> inputs,
   CheckMemory(inputs);
   BindSymbols(info_, inputs, symbols_);
   ActiveDevice active(*runtime_);
-  Plan& plan = PlanFor(symbols_, /*with_graph=*/true);
-  CheckOutputs(info_, plan.output_shapes, inputs, outputs);
+  // Copies of the caller's host memory may be under way when something fails: they end first.
+  const WaitOnFailure wait(*runtime_);
   bool any_host = AnyHost(inputs);
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    if (outputs[i].memory == Memory::kHost) {
-      any_host = true;
-    } else if (runtime_->host_memory()) {
-      throw ArgumentError(std::string("output '") + info_.outputs[i].name +
-                          "' is device memory, but " + Where() + " writes host memory");
+  for (int segment = 0; segment < Segments(); ++segment) {
+    Plan& plan = PlanFor(segment, Learn(segment, inputs), /*for_run=*/true);
+    CheckOutputs(info_, segment, plan.output_shapes, inputs, outputs);
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (outputs[i].memory == Memory::kHost) {
+        any_host = true;
+      } else if (runtime_->host_memory()) {
+        throw ArgumentError(std::string("output '") + info_.outputs[i].name +
+                            "' is device memory, but " + Where() + " writes host memory");
+      }
+    }
+    SetArenaBuffers(plan);
+    if (runtime_->host_memory()) {
+      for (size_t i = 0; i < inputs.size(); ++i) buffers_[i] = const_cast<void*>(inputs[i].data);
+      for (size_t i = 0; i < outputs.size(); ++i) buffers_[inputs.size() + i] = outputs[i].data;
+      RunDirectly(plan);
+    } else {
+      ExecuteStaged(plan, inputs, outputs);
     }
   }
-  if (runtime_->host_memory()) {
-    SetArenaBuffers(plan);
-    for (size_t i = 0; i < inputs.size(); ++i) buffers_[i] = const_cast<void*>(inputs[i].data);
-    for (size_t i = 0; i < outputs.size(); ++i) buffers_[inputs.size() + i] = outputs[i].data;
-    RunDirectly(plan);
-    return;
-  }
-  ExecuteStaged(plan, inputs, outputs);
   if (any_host) runtime_->Synchronize();
 }
 
@@ -208,29 +280,34 @@ std::span<const TensorView> SessionCore::RunOwned(std::span<const TensorView> in
   CheckMemory(inputs);
   BindSymbols(info_, inputs, symbols_);
   ActiveDevice active(*runtime_);
-  Plan& plan = PlanFor(symbols_, /*with_graph=*/true);
+  const WaitOnFailure wait(*runtime_);
   const bool host = inputs.empty() || AnyHost(inputs);
   const bool staged = !runtime_->host_memory();
-  if (staged) {
-    ExecuteStaged(plan, inputs, {});
-  } else {
+  const Plan* last = nullptr;
+  for (int segment = 0; segment < Segments(); ++segment) {
+    Plan& plan = PlanFor(segment, Learn(segment, inputs), /*for_run=*/true);
     SetArenaBuffers(plan);
-    for (size_t i = 0; i < inputs.size(); ++i) buffers_[i] = const_cast<void*>(inputs[i].data);
-    RunDirectly(plan);
+    if (staged) {
+      ExecuteStaged(plan, inputs, {});
+    } else {
+      for (size_t i = 0; i < inputs.size(); ++i) buffers_[i] = const_cast<void*>(inputs[i].data);
+      RunDirectly(plan);
+    }
+    last = &plan;
   }
   int64_t staging_offset = 0;
   for (size_t i = 0; i < outputs_.size(); ++i) {
     const TensorInfo& info = info_.outputs[i];
-    const size_t bytes = BytesOf(info.dtype, plan.output_shapes[i]);
-    std::byte* data = ArenaAddress(plan, inputs.size() + i);
+    const Shape& shape = last->output_shapes[i];
+    const size_t bytes = BytesOf(info.dtype, shape);
+    auto* data = static_cast<std::byte*>(buffers_[inputs.size() + i]);
     if (staged && host && bytes > 0) {
       std::byte* to = host_staging_->data() + staging_offset;
       runtime_->Copy(to, data, bytes, CopyKind::kDeviceToHost);
       data = to;
       staging_offset += AlignUp(static_cast<int64_t>(bytes));
     }
-    outputs_[i] =
-        TensorView(data, info.dtype, plan.output_shapes[i], host ? Memory::kHost : Memory::kDevice);
+    outputs_[i] = TensorView(data, info.dtype, shape, host ? Memory::kHost : Memory::kDevice);
   }
   if (staged && host) runtime_->Synchronize();
   return outputs_;
@@ -240,45 +317,96 @@ void SessionCore::EnqueueSteps(std::span<const TensorView> inputs,
                                std::span<const MutableTensorView> outputs) {
   BindSymbols(info_, inputs, symbols_);
   ActiveDevice active(*runtime_);
-  Plan& plan = PlanFor(symbols_, /*with_graph=*/false);
-  CheckOutputs(info_, plan.output_shapes, inputs, outputs);
-  SetArenaBuffers(plan);
   const auto take = [&](const char* kind, const TensorInfo& info, Memory memory) {
     if (memory == Memory::kDevice || runtime_->host_memory()) return;
     throw ArgumentError(std::string(kind) + " '" + info.name +
                         "' is host memory, but Enqueue takes device memory; use Run");
   };
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    take("input", info_.inputs[i], inputs[i].memory);
-    buffers_[i] = const_cast<void*>(inputs[i].data);
+  for (int segment = 0; segment < Segments(); ++segment) {
+    Plan& plan = PlanFor(segment, Learn(segment, inputs), /*for_run=*/false);
+    CheckOutputs(info_, segment, plan.output_shapes, inputs, outputs);
+    SetArenaBuffers(plan);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      take("input", info_.inputs[i], inputs[i].memory);
+      buffers_[i] = const_cast<void*>(inputs[i].data);
+    }
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      take("output", info_.outputs[i], outputs[i].memory);
+      buffers_[inputs.size() + i] = outputs[i].data;
+    }
+    RunDirectly(plan);
   }
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    take("output", info_.outputs[i], outputs[i].memory);
-    buffers_[inputs.size() + i] = outputs[i].data;
+}
+
+std::span<const ReadInfo> SessionCore::Reads(int segment) const {
+  return segment == 0 ? info_.reads : info_.segments[segment - 1].reads;
+}
+
+size_t SessionCore::KnownSymbols(int segment) const {
+  size_t known = SizeCount(info_);
+  for (int i = 0; i <= segment; ++i) {
+    for (const ReadInfo& read : Reads(i)) known += read.symbols;
   }
-  RunDirectly(plan);
+  return known;
+}
+
+std::span<const int64_t> SessionCore::Learn(int segment, std::span<const TensorView> inputs) {
+  const std::span<const ReadInfo> reads = Reads(segment);
+  // The caller's memory for inputs, which are not where steps find them yet.
+  const auto source = [&](const ReadInfo& read) -> const void* {
+    return segment == 0 ? inputs[read.buffer].data : buffers_[read.buffer];
+  };
+  const auto is_here = [&](const ReadInfo& read) {
+    return runtime_->host_memory() || (segment == 0 && inputs[read.buffer].memory == Memory::kHost);
+  };
+  size_t offset = 0;
+  for (const ReadInfo& read : reads) {
+    if (is_here(read)) continue;
+    const size_t bytes = read.symbols * SizeOf(read.dtype);
+    runtime_->Copy(read_staging_->data() + offset, source(read), bytes, CopyKind::kDeviceToHost);
+    offset += read.symbols * kMaxElementBytes;
+  }
+  if (offset > 0) runtime_->Synchronize();
+  offset = 0;
+  for (const ReadInfo& read : reads) {
+    const std::span<int64_t> values = std::span(symbols_).subspan(read.first_symbol, read.symbols);
+    if (is_here(read)) {
+      ReadElements(read.dtype, source(read), values);
+    } else {
+      ReadElements(read.dtype, read_staging_->data() + offset, values);
+      offset += read.symbols * kMaxElementBytes;
+    }
+  }
+  return std::span(symbols_).first(KnownSymbols(segment));
 }
 
 void SessionCore::ReserveFor(std::span<const int64_t> symbols) {
   CheckSymbols(info_, symbols);
   ActiveDevice active(*runtime_);
-  Plan plan = NewPlan(symbols);
-  EnsureArena(plan);
-  EnsureHostStaging(plan);
-  for (const Reservation& other : reservations_) {
-    if (Within(plan.buffer_bytes, other.buffer_bytes)) return;
+  for (int segment = 0; segment < Segments(); ++segment) {
+    Plan plan = NewPlan(segment, symbols.first(KnownSymbols(segment)));
+    EnsureArena(plan);
+    EnsureHostStaging(plan);
+    const auto within = [](const Plan& a, const Reservation& b) {
+      return a.segment == b.segment && Within(a.buffer_bytes, b.buffer_bytes);
+    };
+    if (std::any_of(reservations_.begin(), reservations_.end(),
+                    [&](const Reservation& other) { return within(plan, other); })) {
+      continue;
+    }
+    std::erase_if(reservations_, [&](const Reservation& other) {
+      return other.segment == segment && Within(other.buffer_bytes, plan.buffer_bytes);
+    });
+    reservations_.push_back({.segment = segment,
+                             .buffer_bytes = std::move(plan.buffer_bytes),
+                             .layout = std::move(plan.layout)});
   }
-  std::erase_if(reservations_, [&](const Reservation& other) {
-    return Within(other.buffer_bytes, plan.buffer_bytes);
-  });
-  reservations_.push_back(
-      {.buffer_bytes = std::move(plan.buffer_bytes), .layout = std::move(plan.layout)});
 }
 
 void SessionCore::SetProfiling(bool on) {
   if (on && !profiling_) {
     ActiveDevice active(*runtime_);
-    for (Plan& plan : plans_.plans()) plan.profiled_graph.reset();  // they hold the old timer
+    for (Plan& plan : plans_[0].plans()) plan.profiled_graph.reset();  // they hold the old timer
     profiler_ = std::make_unique<Profiler>(
         info_, runtime_->NewStepTimer(static_cast<int>(info_.steps.size())));
   }
@@ -296,24 +424,28 @@ void SessionCore::PrintProfile(std::ostream& stream) {
 }
 
 std::vector<std::string> SessionCore::GraphKernels() const {
-  if (plans_.size() == 0 || plans_.plans().front().graph == nullptr) return {};
-  return plans_.plans().front().graph->KernelNames();
+  const PlanCache& plans = plans_[0];
+  if (plans.size() == 0 || plans.plans().front().graph == nullptr) return {};
+  return plans.plans().front().graph->KernelNames();
 }
 
 MemoryReport SessionCore::memory() const {
   MemoryReport report{.weights = weights_->bytes(),
                       .weights_allocated = weights_->allocated_bytes(),
-                      .arena = arena_ ? arena_->bytes() : 0,
                       .workspace = runtime_->workspace_bytes(),
                       .host_staging = host_staging_ ? host_staging_->bytes() : 0,
-                      .limit = options_.memory_limit,
-                      .plans = static_cast<int>(plans_.size())};
-  for (const Plan& plan : plans_.plans()) report.graphs += plan.graph != nullptr;
-  if (plans_.size() > 0) {
-    const Plan& plan = plans_.plans().front();
-    report.plan_packed = static_cast<size_t>(plan.layout.bytes);
+                      .limit = options_.memory_limit};
+  if (read_staging_) report.host_staging += read_staging_->bytes();
+  for (int segment = 0; segment < Segments(); ++segment) {
+    if (arenas_[segment]) report.arena += arenas_[segment]->bytes();
+    const PlanCache& plans = plans_[segment];
+    report.plans += static_cast<int>(plans.size());
+    for (const Plan& plan : plans.plans()) report.graphs += plan.graph != nullptr;
+    if (plans.size() == 0) continue;
+    const Plan& plan = plans.plans().front();
+    report.plan_packed += static_cast<size_t>(plan.layout.bytes);
     for (size_t i = 0; i < plan.buffer_bytes.size(); ++i) {
-      if (InArena(i)) report.plan_unpacked += AlignUp(plan.buffer_bytes[i]);
+      if (InArenaOf(segment, i)) report.plan_unpacked += AlignUp(plan.buffer_bytes[i]);
     }
     if (plan.graph != nullptr) {
       report.graph_nodes = plan.graph->nodes();
@@ -332,19 +464,25 @@ void SessionCore::PrintMemory(std::ostream& stream) const {
          << ")\n"
          << "  host staging  " << report.host_staging << "\n"
          << "  plans         " << report.plans << " (captured: " << report.graphs << ")\n";
-  if (plans_.size() == 0) return;
-  const Plan& plan = plans_.plans().front();
-  stream << "Plan for " << SymbolsToString(info_, plan.symbols) << ": " << report.plan_packed
-         << " bytes in the arena, " << report.plan_unpacked << " without sharing\n"
-         << "      offset        bytes  live in steps  buffer\n";
-  for (size_t i = 0; i < plan.buffer_bytes.size(); ++i) {
-    if (!InArena(i)) continue;
-    char text[80];
-    std::snprintf(text, sizeof(text), "%12lld %12lld  %6d..%-5d  ",
-                  static_cast<long long>(plan.layout.offsets[i]),
-                  static_cast<long long>(plan.buffer_bytes[i]), info_.buffers[i].first_step,
-                  info_.buffers[i].last_step);
-    stream << text << info_.buffers[i].name << "\n";
+  for (int segment = 0; segment < Segments(); ++segment) {
+    if (plans_[segment].size() == 0) return;
+    const Plan& plan = plans_[segment].plans().front();
+    size_t unpacked = 0;
+    for (size_t i = 0; i < plan.buffer_bytes.size(); ++i) {
+      if (InArenaOf(segment, i)) unpacked += AlignUp(plan.buffer_bytes[i]);
+    }
+    stream << "Plan for " << SymbolsToString(info_, plan.symbols) << ": " << plan.layout.bytes
+           << " bytes in the arena, " << unpacked << " without sharing\n"
+           << "      offset        bytes  live in steps  buffer\n";
+    for (size_t i = 0; i < plan.buffer_bytes.size(); ++i) {
+      if (!InArenaOf(segment, i)) continue;
+      char text[80];
+      std::snprintf(text, sizeof(text), "%12lld %12lld  %6d..%-5d  ",
+                    static_cast<long long>(plan.layout.offsets[i]),
+                    static_cast<long long>(plan.buffer_bytes[i]), info_.buffers[i].first_step,
+                    info_.buffers[i].last_step);
+      stream << text << info_.buffers[i].name << "\n";
+    }
   }
 }
 
@@ -361,33 +499,39 @@ std::string SessionCore::Where() const {
   return std::string("model '") + info_.name + "' on " + device_.ToString();
 }
 
-Plan& SessionCore::PlanFor(std::span<const int64_t> symbols, bool with_graph) {
-  const bool capture = with_graph && runtime_->graphs() != nullptr;
-  if (Plan* plan = plans_.Find(symbols)) {
-    EnsureArena(*plan);  // grows only if an earlier growth failed
-    if (capture) {
-      EnsureHostStaging(*plan);  // likewise
-      if (plan->graph == nullptr) plan->graph = Capture(*plan, nullptr);
-    }
-    return *plan;
-  }
-  Plan plan = NewPlan(symbols);
-  FitIntoReservation(plan);
-  EnsureArena(plan);
-  if (capture) {
-    plan.graph = Capture(plan, nullptr);
-    EnsureHostStaging(plan);  // whichever memory this run uses, the next may use the other
-  }
-  return plans_.Insert(std::move(plan));
+bool SessionCore::InArenaOf(int segment, size_t buffer) const {
+  return InArena(buffer) && info_.buffers[buffer].segment == segment;
 }
 
-Plan SessionCore::NewPlan(std::span<const int64_t> symbols) const {
+size_t SessionCore::WorkspaceBytes(int segment) const {
+  return segment == 0 ? runtime_->workspace_bytes() : 0;
+}
+
+Plan& SessionCore::PlanFor(int segment, std::span<const int64_t> symbols, bool for_run) {
+  const bool staged = for_run && !runtime_->host_memory();
+  const bool capture = staged && segment == 0 && runtime_->graphs() != nullptr;
+  if (Plan* plan = plans_[segment].Find(symbols)) {
+    EnsureArena(*plan);                    // grows only if an earlier growth failed
+    if (staged) EnsureHostStaging(*plan);  // likewise
+    if (capture && plan->graph == nullptr) plan->graph = Capture(*plan, nullptr);
+    return *plan;
+  }
+  Plan plan = NewPlan(segment, symbols);
+  FitIntoReservation(plan);
+  EnsureArena(plan);
+  if (capture) plan.graph = Capture(plan, nullptr);
+  if (staged)
+    EnsureHostStaging(plan);  // whichever memory this run uses, the next may use the other
+  return plans_[segment].Insert(std::move(plan));
+}
+
+Plan SessionCore::NewPlan(int segment, std::span<const int64_t> symbols) const {
   const auto check_bytes = [&](const char* name, int64_t bytes) {
     if (bytes >= 0 && bytes <= kMaxBufferBytes) return;
     throw MemoryError(Where() + ": '" + name + "' for " + SymbolsToString(info_, symbols) +
                       " is larger than any memory; use smaller sizes");
   };
-  for (size_t i = 0; i < symbols.size(); ++i) {
+  for (size_t i = 0; i < SizeCount(info_); ++i) {
     if (symbols[i] > kMaxSymbol) check_bytes(info_.symbols[i], -1);
   }
   std::vector<int64_t> input_bytes;
@@ -401,21 +545,27 @@ Plan SessionCore::NewPlan(std::span<const int64_t> symbols) const {
   }
 
   Plan plan;
+  plan.segment = segment;
   plan.symbols.assign(symbols.begin(), symbols.end());
   plan.buffer_bytes.resize(info_.buffers.size());
   plan.output_shapes.resize(info_.outputs.size());
   info_.buffer_bytes(symbols.data(), plan.buffer_bytes.data());
   info_.output_shapes(symbols.data(), plan.output_shapes.data());
+  for (const SegmentInfo& later : info_.segments.first(segment)) {
+    later.buffer_bytes(symbols.data(), plan.buffer_bytes.data());
+    later.output_shapes(symbols.data(), plan.output_shapes.data());
+  }
 
   const size_t inputs = info_.inputs.size();
   std::vector<ArenaRequest> requests(info_.buffers.size());
   for (size_t i = 0; i < requests.size(); ++i) {
     const BufferInfo& buffer = info_.buffers[i];
     const int64_t bytes = plan.buffer_bytes[i];
+    if (buffer.segment > segment) continue;
     check_bytes(buffer.name, bytes);
     const int64_t elements = bytes / buffer.element_size * buffer.elements_per_byte;
     if (elements > std::numeric_limits<int32_t>::max()) plan.wide = true;
-    if (!InArena(i)) continue;
+    if (!InArenaOf(segment, i)) continue;
     requests[i] = {.bytes = bytes, .first_step = buffer.first_step, .last_step = buffer.last_step};
     // Inputs are there before the first step, and outputs are read after the last.
     if (i < inputs) requests[i].first_step = 0;
@@ -427,6 +577,7 @@ Plan SessionCore::NewPlan(std::span<const int64_t> symbols) const {
     CheckGenerated(info_, info_.buffers[i].name, plan.buffer_bytes[i], input_bytes[i]);
   }
   for (size_t i = 0; i < info_.outputs.size(); ++i) {
+    if (info_.buffers[inputs + i].segment > segment) continue;
     CheckGenerated(info_, info_.buffers[inputs + i].name, plan.buffer_bytes[inputs + i],
                    static_cast<int64_t>(BytesOf(info_.outputs[i].dtype, plan.output_shapes[i])));
   }
@@ -437,9 +588,10 @@ Plan SessionCore::NewPlan(std::span<const int64_t> symbols) const {
 // Packing is not monotonic: smaller buffers can pack into more bytes. Any buffers also fit where
 // the larger ones of a reservation lie.
 void SessionCore::FitIntoReservation(Plan& plan) const {
-  if (arena_ && plan.layout.bytes + runtime_->workspace_bytes() <= arena_->bytes()) return;
+  const auto& arena = arenas_[plan.segment];
+  if (arena && plan.layout.bytes + WorkspaceBytes(plan.segment) <= arena->bytes()) return;
   for (const Reservation& reservation : reservations_) {
-    if (plan.layout.bytes > reservation.layout.bytes &&
+    if (plan.segment == reservation.segment && plan.layout.bytes > reservation.layout.bytes &&
         Within(plan.buffer_bytes, reservation.buffer_bytes)) {
       plan.layout = reservation.layout;
       return;
@@ -448,29 +600,39 @@ void SessionCore::FitIntoReservation(Plan& plan) const {
 }
 
 void SessionCore::EnsureArena(const Plan& plan) {
-  const size_t workspace = runtime_->workspace_bytes();
+  const size_t workspace = WorkspaceBytes(plan.segment);
   const size_t wanted = workspace + static_cast<size_t>(plan.layout.bytes);
-  if (wanted <= (arena_ ? arena_->bytes() : 0)) return;
-  if (options_.memory_limit > 0 && wanted > options_.memory_limit) {
+  std::unique_ptr<DeviceMemory>& arena = arenas_[plan.segment];
+  if (wanted <= (arena ? arena->bytes() : 0)) return;
+  size_t together = wanted;
+  for (int other = 0; other < Segments(); ++other) {
+    if (other != plan.segment && arenas_[other]) together += arenas_[other]->bytes();
+  }
+  if (options_.memory_limit > 0 && together > options_.memory_limit) {
     throw MemoryError(Where() + ": the arena for " + SymbolsToString(info_, plan.symbols) +
-                      " wants " + std::to_string(wanted) +
+                      " wants " + std::to_string(together) +
                       " bytes, but SessionOptions::memory_limit is " +
                       std::to_string(options_.memory_limit) + "; raise it or use smaller sizes");
   }
   // Freed before the new one is allocated, so that no more is needed than what is wanted. Graphs
   // hold addresses in the old one.
   runtime_->Synchronize();
+  if (plan.segment > 0) {
+    arena.reset();
+    arena = runtime_->AllocateDevice(wanted, "the arena");
+    return;
+  }
   std::vector<Plan*> captured;
-  for (Plan& other : plans_.plans()) {
+  for (Plan& other : plans_[0].plans()) {
     if (other.graph != nullptr) captured.push_back(&other);
     other.graph.reset();
     other.profiled_graph.reset();
   }
-  arena_.reset();
-  arena_ = runtime_->AllocateDevice(wanted, "the arena");
-  runtime_->context().set_workspace(arena_->data(), workspace);
+  arena.reset();
+  arena = runtime_->AllocateDevice(wanted, "the arena");
+  runtime_->context().set_workspace(arena->data(), workspace);
   if (runtime_->graphs() != nullptr) {
-    runtime_->graphs()->context().set_workspace(arena_->data(), workspace);
+    runtime_->graphs()->context().set_workspace(arena->data(), workspace);
   }
   // Now rather than when they run next: a run at known sizes must not allocate.
   for (Plan* other : captured) other->graph = Capture(*other, nullptr);
@@ -505,6 +667,7 @@ std::unique_ptr<LaunchGraph> SessionCore::Capture(const Plan& plan, StepTimer* t
 
 void SessionCore::CallEnqueue(LaunchContext& context, const Plan& plan, StepTimer* timer) {
   context.ResetStep();
+  context.set_segment(plan.segment);
   context.set_wide(plan.wide);
   if (timer != nullptr) timer->Begin(context);
   ScopedHook hook(context, timer);
@@ -536,18 +699,16 @@ void SessionCore::RunDirectly(const Plan& plan) {
 
 void SessionCore::ExecuteStaged(Plan& plan, std::span<const TensorView> inputs,
                                 std::span<const MutableTensorView> outputs) {
-  GraphRecorder* recorder = runtime_->graphs();
+  GraphRecorder* recorder = plan.segment == 0 ? runtime_->graphs() : nullptr;
   const auto in_graph = [&](const auto& view, size_t index) {
     return recorder != nullptr && view.memory == Memory::kDevice &&
            Reaches(reach_[index], view.data);
   };
-  // Copies of the caller's host memory may be under way when something fails: they end first.
-  const WaitOnFailure wait(*runtime_);
   copies_before_.clear();
   copies_after_.clear();
   for (size_t i = 0; i < inputs.size(); ++i) {
     const auto bytes = static_cast<size_t>(plan.buffer_bytes[i]);
-    if (bytes == 0) continue;
+    if (bytes == 0 || plan.segment > 0) continue;
     std::byte* to = ArenaAddress(plan, i);
     if (in_graph(inputs[i], i)) {
       copies_before_.push_back({.to = to, .from = inputs[i].data, .bytes = bytes});
@@ -560,12 +721,11 @@ void SessionCore::ExecuteStaged(Plan& plan, std::span<const TensorView> inputs,
   for (size_t i = 0; i < outputs.size(); ++i) {
     const size_t buffer = inputs.size() + i;
     const auto bytes = static_cast<size_t>(plan.buffer_bytes[buffer]);
-    if (bytes == 0 || !in_graph(outputs[i], buffer)) continue;
+    if (bytes == 0 || !InArenaOf(plan.segment, buffer) || !in_graph(outputs[i], buffer)) continue;
     copies_after_.push_back(
         {.to = outputs[i].data, .from = ArenaAddress(plan, buffer), .bytes = bytes});
   }
   if (recorder == nullptr) {
-    SetArenaBuffers(plan);
     RunDirectly(plan);
   } else if (!profiling_) {
     recorder->Launch(*plan.graph, copies_before_, copies_after_);
@@ -580,7 +740,7 @@ void SessionCore::ExecuteStaged(Plan& plan, std::span<const TensorView> inputs,
   for (size_t i = 0; i < outputs.size(); ++i) {
     const size_t buffer = inputs.size() + i;
     const auto bytes = static_cast<size_t>(plan.buffer_bytes[buffer]);
-    if (bytes == 0 || in_graph(outputs[i], buffer)) continue;
+    if (bytes == 0 || !InArenaOf(plan.segment, buffer) || in_graph(outputs[i], buffer)) continue;
     runtime_->Copy(
         outputs[i].data, ArenaAddress(plan, buffer), bytes,
         outputs[i].memory == Memory::kHost ? CopyKind::kDeviceToHost : CopyKind::kDeviceToDevice);
@@ -594,13 +754,15 @@ bool SessionCore::Reaches(Reach& known, const void* data) {
 
 void SessionCore::SetArenaBuffers(const Plan& plan) {
   for (size_t i = 0; i < buffers_.size(); ++i) {
+    if (info_.buffers[i].segment != plan.segment) continue;
     buffers_[i] = InArena(i) ? ArenaAddress(plan, i) : nullptr;
   }
 }
 
 std::byte* SessionCore::ArenaAddress(const Plan& plan, size_t buffer) const {
-  if (arena_ == nullptr) return nullptr;
-  return arena_->data() + runtime_->workspace_bytes() + plan.layout.offsets[buffer];
+  const auto& arena = arenas_[plan.segment];
+  if (arena == nullptr) return nullptr;
+  return arena->data() + WorkspaceBytes(plan.segment) + plan.layout.offsets[buffer];
 }
 
 void SessionCore::CheckMemory(std::span<const TensorView> inputs) const {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <ostream>
 #include <span>
@@ -75,8 +76,9 @@ class SessionCore {
   std::span<const TensorView> Run(std::span<const TensorView> inputs);
 
   // Puts the steps straight into the device's stream, on the caller's own device pointers: no copy,
-  // no graph, no synchronisation, unless the arena has to grow, which waits for the stream: Reserve
-  // first. For code that itself works on that stream. On a CPU backend the work is done on return.
+  // no graph, no synchronisation, unless the model's sizes depend on data or the arena has to grow,
+  // which waits for the stream: Reserve first. For code that itself works on that stream. On a CPU
+  // backend the work is done on return.
   void Enqueue(std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs);
 
   // Sizes the arena for these values of the symbols and all below. No later Run, Enqueue or Prepare
@@ -116,8 +118,9 @@ class SessionCore {
   void EnqueueSteps(std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs);
   void ReserveFor(std::span<const int64_t> symbols);
 
-  // The whole arena for some sizes; see Reserve.
+  // A segment's whole arena for some sizes; see Reserve.
   struct Reservation {
+    int segment = 0;
     std::vector<int64_t> buffer_bytes;
     ArenaLayout layout;
   };
@@ -127,27 +130,42 @@ class SessionCore {
     bool reaches = false;
   };
 
-  // Inputs of a CPU session are read where the caller has them; all else lies in the arena.
+  // The steps between two moments at which the host waits for what they computed; the first segment
+  // is what most models have alone. Each has buffers in an arena of its own, so that one can grow
+  // while what earlier ones computed stays where it is.
+  int Segments() const { return static_cast<int>(arenas_.size()); }
+  std::span<const ReadInfo> Reads(int segment) const;
+  // Number of symbols that are known when the segment begins.
+  size_t KnownSymbols(int segment) const;
+  // Reads what a segment needs and gives its symbols; waits for the device if that has computed it.
+  std::span<const int64_t> Learn(int segment, std::span<const TensorView> inputs);
+
+  // Inputs of a CPU session are read where the caller has them; all else lies in the arenas.
   bool InArena(size_t buffer) const;
+  bool InArenaOf(int segment, size_t buffer) const;
+  size_t WorkspaceBytes(int segment) const;
   // "model 'particle_net' on cuda:0", to begin messages with.
   std::string Where() const;
   void MakeRandomState();
   void CheckMemory(std::span<const TensorView> inputs) const;
-  // The plan of these sizes, made if need be; with a graph if asked and the backend has them.
-  Plan& PlanFor(std::span<const int64_t> symbols, bool with_graph);
-  Plan NewPlan(std::span<const int64_t> symbols) const;
+  // The plan of a segment at these sizes, made if need be; ready for Run, with a graph if the
+  // backend has them, or for Enqueue. Segments after the first have no graphs: what they depend on
+  // may be other at every run.
+  Plan& PlanFor(int segment, std::span<const int64_t> symbols, bool for_run);
+  Plan NewPlan(int segment, std::span<const int64_t> symbols) const;
   void FitIntoReservation(Plan& plan) const;
   void EnsureArena(const Plan& plan);
   void EnsureHostStaging(const Plan& plan);
   std::unique_ptr<LaunchGraph> Capture(const Plan& plan, StepTimer* timer);
-  // Points buffers_ into the arena.
+  // Points buffers_ into the plan's arena.
   void SetArenaBuffers(const Plan& plan);
   std::byte* ArenaAddress(const Plan& plan, size_t buffer) const;
   // Calls the generated code with buffers_ and names the step that failed.
   void CallEnqueue(LaunchContext& context, const Plan& plan, StepTimer* timer);
   // The same in the caller-visible queue, profiled if that is on.
   void RunDirectly(const Plan& plan);
-  // Copies the inputs into the arena, runs on it and copies the outputs, if any, out of it.
+  // Copies the inputs into the arena, runs on it and copies the segment's outputs, if any, out of
+  // it.
   void ExecuteStaged(Plan& plan, std::span<const TensorView> inputs,
                      std::span<const MutableTensorView> outputs);
   // BackendRuntime::Reaches, asked only if `data` is not what `known` is of.
@@ -159,12 +177,13 @@ class SessionCore {
   SessionOptions options_;
   std::unique_ptr<BackendRuntime> runtime_;
   std::shared_ptr<const Weights> weights_;
-  std::unique_ptr<DeviceMemory> random_state_;  // null if nothing random lacks a seed
-  std::unique_ptr<DeviceMemory> arena_;         // workspace, then buffers
-  std::unique_ptr<DeviceMemory> host_staging_;  // outputs one after another
+  std::unique_ptr<DeviceMemory> random_state_;         // null if nothing random lacks a seed
+  std::vector<std::unique_ptr<DeviceMemory>> arenas_;  // of segments: the workspace first, buffers
+  std::unique_ptr<DeviceMemory> host_staging_;         // outputs one after another
+  std::unique_ptr<DeviceMemory> read_staging_;         // what a segment reads, likewise
   std::vector<Reservation> reservations_;
   std::unique_ptr<Profiler> profiler_;
-  PlanCache plans_;
+  std::deque<PlanCache> plans_;  // of segments
   bool profiling_ = false;
   // Scratch of one run, sized once.
   std::vector<int64_t> symbols_;

@@ -262,7 +262,7 @@ TEST_F(SessionErrorTest, OutputInDeviceMemory) {
 }
 
 TEST_F(SessionErrorTest, OutputsOverlap) {
-  outputs_[1].data = static_cast<float*>(outputs_[0].data) + 23;
+  outputs_[1].data = static_cast<float*>(outputs_[0].data) + 11;
   ExpectRefused<ArgumentError>(
       outputs_, "output 'mask_copy' overlaps output 'copied' in memory; give separate buffers");
   outputs_ = tensors_.Outputs();
