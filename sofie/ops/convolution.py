@@ -122,12 +122,13 @@ class Convolution:
 
     def weights(self) -> Tensor:
         """The weights as [M, kernel..., C / groups]."""
-        array = self.node.array(1)
-        if array is None:
+        data = self.w.buffer.data if isinstance(self.w, Strided) else None
+        if data is None:
             axes = (0, *range(2, self.w.rank), 1)
             return self.b.packed(Permute(self.w, axes))
-        moved = np.ascontiguousarray(np.moveaxis(array, 1, -1))
-        return self.b.constant(f"{self.node.input(1).name}.channels_last", self.w.dtype, moved)
+        assert isinstance(self.w, Strided)
+        moved = np.ascontiguousarray(np.moveaxis(data, 1, -1))
+        return self.b.constant(f"{self.w.buffer.name}.channels_last", self.w.dtype, moved)
 
     def direct(self, relu: bool) -> Tensor:
         """Every output as a sum of its own: for groups of one input channel (depthwise)."""

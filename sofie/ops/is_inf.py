@@ -11,7 +11,7 @@ from sofie.ops import elementwise
 from sofie.ops.registry import operator
 
 
-@operator("IsInf", since=10, dtypes=dtype.FLOATS)
+@operator("IsInf", since=10, dtypes=dtype.FLOATS | dtype.FLOAT8)
 def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor]:
     """Either sign may be left out."""
     (x,) = elementwise.given(inputs)

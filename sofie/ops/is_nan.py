@@ -3,4 +3,6 @@
 from sofie.ir import dtype
 from sofie.ops import elementwise
 
-elementwise.predicate("IsNaN", "sofie::kernels::IsNaN({0})", since=9, dtypes=dtype.FLOATS)
+elementwise.predicate(
+    "IsNaN", "sofie::kernels::IsNaN({0})", since=9, dtypes=dtype.FLOATS | dtype.FLOAT8
+)

@@ -382,7 +382,7 @@ class _Point:
 
 def _converted(values: Array, to: dtype.DType, saturate: bool = True) -> Array:
     """A conversion as C++'s types have it."""
-    if to in (dtype.SMALL_FLOATS - {dtype.FLOAT4E2M1}) and saturate:
+    if to in dtype.FLOAT8 and saturate:
         return onnx.numpy_helper.saturate_cast(values, to.numpy)
     if to is dtype.FLOAT8E8M0:
         return onnx.numpy_helper.to_float8e8m0(values, saturate, "up").astype(to.numpy)
