@@ -1,5 +1,7 @@
 """Compress against the reference."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from onnx import helper
@@ -10,7 +12,7 @@ from sofie.testing.operators import compile_graph, graph, hold
 
 @pytest.mark.parametrize("axis", [None, 0, 1, -1])
 def test_at_several_sizes(axis: int | None) -> None:
-    attributes = {} if axis is None else {"axis": axis}
+    attributes: dict[str, Any] = {} if axis is None else {"axis": axis}
     model = graph(
         [helper.make_node("Compress", ["x", "c"], ["y"], **attributes)],
         {"x": ("float32", ["N", 4]), "c": ("bool", ["C"])},

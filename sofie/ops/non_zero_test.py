@@ -38,7 +38,7 @@ def test_what_is_computed_and_used() -> None:
         helper.make_node("Gather", ["x", "rows"], ["g"]),
         helper.make_node("Exp", ["g"], ["y"]),
     ]
-    constants = {
+    constants: dict[str, Array] = {
         "zero": np.array(1, np.float32),
         "last": np.array([1], np.int64),
         "first": np.array([0], np.int64),
