@@ -127,6 +127,11 @@ def quantized() -> onnx.ModelProto:
         "w_zero": rng.integers(-5, 6, 5).astype(np.int8),
         "w_scale": rng.uniform(0.01, 0.02, 5).astype(np.float32),
         "y_zero": np.array(120, np.uint8),
+        "images": np.array([-1, 2, 4]),
+        "kernel": rng.integers(-127, 128, (3, 2, 3)).astype(np.int8),
+        "kernel_scale": np.array(0.015, np.float32),
+        "kernel_zero": np.array(0, np.int8),
+        "bias": rng.integers(-500, 500, 3).astype(np.int32),
     }
     nodes = []
     outputs: dict[str, tuple[str, None]] = {}
@@ -164,6 +169,16 @@ def quantized() -> onnx.ModelProto:
             ["product"],
         ),
         node("BitCast", ["x"], ["bits"], to=_onnx_type("int32")),
+        node("Reshape", ["uint8_q", "images"], ["image"]),
+        node("ConvInteger", ["image", "kernel", "uint8_zero"], ["sums"], pads=[1, 1]),
+        node(
+            "QLinearConv",
+            [
+                *("image", "scale", "uint8_zero", "kernel", "kernel_scale", "kernel_zero"),
+                *("scale", "y_zero", "bias"),
+            ],
+            ["convolved"],
+        ),
     ]
     for name, dtype in (
         ("power", "float8_e8m0fnu"),
@@ -173,6 +188,8 @@ def quantized() -> onnx.ModelProto:
         ("integers", "int32"),
         ("product", "uint8"),
         ("bits", "int32"),
+        ("sums", "int32"),
+        ("convolved", "uint8"),
     ):
         keep(name, dtype)
     inputs: _Types = {"x": ("float32", ["N", 8]), "nibbles": ("int4", ["N", 3])}
