@@ -172,6 +172,16 @@ def test_a_truncated_constant() -> None:
         import_model(model)
 
 
+def test_a_string_that_is_not_utf8() -> None:
+    model = graph(
+        [helper.make_node("DepthToSpace", ["x"], ["y"], blocksize=2, mode=b"\xf6CR")],
+        {"x": ("float32", [1, 4, 2, 3])},
+        {"y": "float32"},
+    )
+    with pytest.raises(ModelError, match="UTF-8|mode"):
+        compile_graph(model)
+
+
 def test_an_input_that_is_an_output() -> None:
     model = _relu(["N", 3])
     model.graph.output.add().CopyFrom(model.graph.input[0])

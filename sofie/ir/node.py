@@ -54,9 +54,16 @@ class Node:
         return None if attribute is None else tuple(attribute.as_ints())
 
     def attr_string(self, name: str, default: str) -> str:
-        """A string attribute."""
+        """A string attribute.
+
+        Raises:
+          ValueError: it is not UTF-8.
+        """
         attribute = self.raw.attributes.get(name)
-        return default if attribute is None else attribute.as_string()
+        try:
+            return default if attribute is None else attribute.as_string()
+        except TypeError as error:
+            raise ValueError(f"attribute {name!r} is not UTF-8: a damaged file") from error
 
     def attr_floats(self, name: str) -> tuple[float, ...] | None:
         """A list of numbers; None where it is absent."""
