@@ -227,7 +227,8 @@ class Builder:
         """
         difference = sympy.expand(high - low)
         if difference.is_Integer and int(difference) < 0:
-            raise ValueError(message)
+            known = message.replace("{low}", str(low)).replace("{high}", str(high))
+            raise ValueError(known)
         if not difference.is_nonnegative:
             self.requirements.append(Requirement(low, high, message, self._iterated(difference)))
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from sofie.ir import dtype
 from sofie.ir.builder import Builder
-from sofie.ir.expr import Accumulator, Call, Expr
+from sofie.ir.expr import Accumulator, Call, Expr, Literal
 from sofie.ir.node import Node
 from sofie.ir.program import Combine
 from sofie.ir.tensor import Index, Tensor
@@ -29,8 +29,8 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
     term, norm = _NORMS[node.attr_int("p", 2)]
 
     def finish(value: Expr, _: Index) -> Expr:
-        template = f"sofie::kernels::DivideOrZero({{0}}, {norm})"
-        return Call(x.dtype, template, (value, Accumulator(number)))
+        template = f"sofie::kernels::DivideOr({{0}}, {norm}, {{2}})"
+        return Call(x.dtype, template, (value, Accumulator(number), Literal(number, 0)))
 
     def prepare(value: Expr) -> Expr:
         return Call(number, term, (value,))

@@ -22,8 +22,18 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
     return [multiply(b, left, right, node.out_shape())]
 
 
-def multiply(b: Builder, left: Tensor, right: Tensor, shape: dims.Shape) -> Tensor:
-    """The matrix product, of ``shape``, as NumPy's ``matmul`` has it."""
+def multiply(
+    b: Builder, left: Tensor, right: Tensor, shape: dims.Shape, alpha: float = 1.0
+) -> Tensor:
+    """The matrix product, of ``shape``, as NumPy's ``matmul`` has it.
+
+    Args:
+      b: where it is launched.
+      left: the first factor.
+      right: the second one.
+      shape: of the result.
+      alpha: a factor on floating-point products.
+    """
     if left.rank == 1:
         left = Reshape(left, (dims.ONE, left.shape[0]))
     if right.rank == 1:
@@ -38,7 +48,7 @@ def multiply(b: Builder, left: Tensor, right: Tensor, shape: dims.Shape) -> Tens
     a = _batched(b, left, batch)
     c = _batched(b, right, batch)
     out = b.output(left.dtype, (dims.product(batch), left.shape[-2], right.shape[-1]))
-    b.matmul(a, c, out, sources=[left, right])
+    b.matmul(a, c, out, alpha=alpha, sources=[left, right])
     return Reshape(out, shape)
 
 

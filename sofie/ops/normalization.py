@@ -139,3 +139,27 @@ def optional_statistics(
         else None
         for position, finish in enumerate(finishes, 1)
     ]
+
+
+def with_skip(node: Node, b: Builder, terms: Sequence[Tensor | None], position: int) -> Tensor:
+    """The sum of a tensor with others that are stretched to its shape.
+
+    Args:
+      node: the operator.
+      b: where it is computed.
+      terms: the tensor, then what is added to it; absent ones are left out.
+      position: the node's output that is the sum.
+    """
+    x, *others = (t for t in terms if t is not None)
+    for other in others:
+        b.require_broadcast(other.shape, x.shape)
+    stretched = [x, *(Broadcast(t, x.shape) for t in others)]
+    template = " + ".join(f"{{{i}}}" for i in range(len(stretched)))
+
+    def element(index: Index) -> Expr:
+        return Call(x.dtype, template, tuple(t.load(index) for t in stretched))
+
+    total = b.lazy(x.dtype, x.shape, stretched, element)
+    if node.is_used(position):
+        total.share(1)
+    return total

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from sofie.testing.operators import Array, graph, hold
+from sofie.testing import interpreter
+from sofie.testing.operators import Array, compile_graph, graph, hold
 
 _CASES = [{"N": 3, "M": 5}, {"N": 1, "M": 1}, {"N": 4, "M": 2}]
 _OPERATORS = [
@@ -157,3 +158,26 @@ def test_a_result_with_two_readers_is_computed_once() -> None:
     )
     program = hold(model, _CASES)
     assert len(program.steps) == 2
+
+
+@pytest.mark.parametrize("op_type", _OPERATORS)
+@pytest.mark.parametrize("axes", [[0], [1, 2], [-1], [-3, 1], [0, 1, 2]])
+def test_axes_that_are_an_input(op_type: str, axes: list[int]) -> None:
+    model = graph(
+        [helper.make_node(op_type, ["x", "a"], ["y"])],
+        {"x": ("float32", ["N", 4, "M"]), "a": ("int64", [len(axes)])},
+        {"y": ("float32", ["i", "j", "k"])},
+    )
+    hold(model, _CASES, {"a": np.array(axes)})
+
+
+def test_an_axis_out_of_range_at_run_time() -> None:
+    model = graph(
+        [helper.make_node("ReduceSum", ["x", "a"], ["y"], name="total")],
+        {"x": ("float32", ["N", 4]), "a": ("int64", [1])},
+        {"y": ("float32", ["i", "j"])},
+    )
+    program = compile_graph(model)
+    feeds = {"x": np.zeros((2, 4), np.float32), "a": np.array([2])}
+    with pytest.raises(interpreter.RequirementError, match="total: an axis is out of range"):
+        interpreter.run(program, feeds)

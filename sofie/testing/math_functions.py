@@ -77,6 +77,19 @@ def _is_inf(x: Array, negative: Array, positive: Array) -> Array:
     return np.isinf(x) & np.where(x < 0, negative, positive)
 
 
+def _exp_unless_zero(x: Array, maximum: Array, bound: Array) -> Any:
+    return np.where(np.abs(x) > bound, np.exp(x - maximum), x * np.exp(-maximum))
+
+
+def _probit(p: Array) -> Any:
+    x = 2 * p - 1
+    product = (1 - x) * (1 + x)
+    logarithm = np.log(product)
+    v = 2 / (np.pi * 0.147) + 0.5 * logarithm
+    root = np.sqrt(np.sqrt(v * v - logarithm / 0.147) - v)
+    return np.where(product == 0, 0, np.sqrt(2) * np.where(x < 0, -root, root))
+
+
 def _pow(base: Array, exponent: Array) -> Any:
     if base.dtype.kind == "i" and exponent.dtype.kind == "i":
         inverse = np.where(np.abs(base) == 1, np.where(exponent % 2 == 0, 1, base), 0)
@@ -180,10 +193,11 @@ FUNCTIONS: dict[str, Any] = {
     "Cos": np.cos,
     "Cosh": np.cosh,
     "Divide": _divide,
-    "DivideOrZero": lambda a, b: np.where(b == 0, 0, a / b),
+    "DivideOr": lambda a, b, otherwise: np.where(b == 0, otherwise, a / b),
     "Elu": _elu,
     "Erf": _erf,
     "Exp": np.exp,
+    "ExpUnlessZero": _exp_unless_zero,
     "Floor": np.floor,
     "FloorMod": np.mod,
     "Gelu": lambda x: 0.5 * x * (1 + _erf(x / np.sqrt(x.dtype.type(2)))),
@@ -201,11 +215,13 @@ FUNCTIONS: dict[str, Any] = {
     "Minimum": np.minimum,
     "Mish": lambda x: x * np.tanh(_softplus(x)),
     "Pow": _pow,
+    "Probit": _probit,
     "Quantized": _quantized,
     "Reciprocal": lambda x: 1 / x,
     "Reflect": _reflect,
     "Relu": lambda x: np.maximum(x, 0),
     "Round": np.round,
+    "SameKey": lambda a, b: (a == b) | ((a != a) & (b != b)),
     "Selu": lambda x, alpha, gamma: gamma * _elu(x, alpha),
     "ShiftLeft": _shift_left,
     "ShiftRight": _shift_right,

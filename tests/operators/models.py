@@ -21,10 +21,15 @@ _OUTPUT = flags.DEFINE_string("output", None, "Folder for the models.", required
 
 
 class _Graph:
-    """A graph under construction."""
+    """A graph under construction.
 
-    def __init__(self, opset: int) -> None:
-        self._opset = opset
+    Args:
+      opset: version of ONNX's own operators.
+      domains: versions of other domains.
+    """
+
+    def __init__(self, opset: int, domains: Mapping[str, int] | None = None) -> None:
+        self._versions = {"": opset, **(domains or {})}
         self._nodes: list[onnx.NodeProto] = []
         self._constants: list[onnx.TensorProto] = []
         self._rows: list[str] = []
@@ -70,7 +75,7 @@ class _Graph:
         graph = helper.make_graph(
             self._nodes, "operators", self._inputs, self._outputs, self._constants
         )
-        imports = [helper.make_opsetid("", self._opset)]
+        imports = [helper.make_opsetid(d, version) for d, version in self._versions.items()]
         model = helper.make_model(graph, opset_imports=imports, ir_version=10)
         onnx.checker.check_model(model, full_check=True)
         return model
@@ -344,6 +349,107 @@ def _sampling() -> onnx.ModelProto:
     image = g.node("Concat", length, g.constant([1], "int64"), axis=0)
     folded = g.node("Col2Im", rows, image, g.constant([2, 1], "int64"), pads=[1, 0, 0, 0])
     g.output("folded", folded, kind, ["N", 1, "FL", 1])
+def _scans_and_reductions() -> onnx.ModelProto:
+    """Running sums along every axis, and every reduction."""
+    g = _Graph(opset=26)
+    x = g.input("x", onnx.TensorProto.FLOAT, ["N", 6, "M"])
+    i = g.input("i", onnx.TensorProto.INT64, ["N", "M"])
+    positive = g.node("Abs", x)
+    shape: list[int | str] = ["N", 6, "M"]
+    for axis in range(3):
+        place = g.constant(axis, "int64")
+        for exclusive in (0, 1):
+            sums = g.node("CumSum", x, place, exclusive=exclusive, reverse=(axis + exclusive) % 2)
+            g.output(f"sum_{axis}_{exclusive}", sums, onnx.TensorProto.FLOAT, shape)
+    unit = g.node("Tanh", positive)
+    products = g.node("CumProd", unit, g.constant(1, "int64"), reverse=1)
+    g.output("products", products, onnx.TensorProto.FLOAT, shape)
+    last = g.constant(-1, "int64")
+    g.output("integers", g.node("CumSum", i, last), onnx.TensorProto.INT64, ["N", "M"])
+    for op_type in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Sum", "SumSquare"):
+        for name, axes in (("last", [2]), ("middle", [1]), ("outer", [0, 2])):
+            if name != "last" and op_type not in ("L2", "LogSumExp", "Max"):
+                continue
+            extents = [1 if a in axes else d for a, d in enumerate(shape)]
+            value = g.node(f"Reduce{op_type}", positive, g.constant(axes, "int64"))
+            g.output(f"{op_type}_{name}", value, onnx.TensorProto.FLOAT, extents)
+    for op_type in ("ArgMax", "ArgMin"):
+        value = g.node(op_type, x, axis=2, keepdims=0)
+        g.output(op_type, value, onnx.TensorProto.INT64, ["N", 6])
+        value = g.node(op_type, i, axis=0, keepdims=0, select_last_index=1)
+        g.output(f"{op_type}_last", value, onnx.TensorProto.INT64, ["M"])
+    return g.model()
+
+
+def _trees() -> onnx.ModelProto:
+    """A boosted regression, a classification with several classes and one with two."""
+    ml = "ai.onnx.ml"
+    g = _Graph(opset=21, domains={ml: 3})
+    x = g.input("x", onnx.TensorProto.FLOAT, ["N", 5])
+    rng = np.random.default_rng(6)
+
+    def forest(votes: str, targets: int, per_leaf: int) -> dict[str, Any]:
+        """Trees of five levels; the nodes of a level follow those of the level above."""
+        rows: dict[str, list[Any]] = {}
+
+        def add(**row: Any) -> None:
+            for key, value in row.items():
+                rows.setdefault(key, []).append(value)
+
+        for tree in range(50):
+            for own in range(31):
+                leaf = own >= 15
+                add(
+                    nodes_treeids=tree,
+                    nodes_nodeids=own,
+                    nodes_featureids=0 if leaf else int(rng.integers(0, 5)),
+                    nodes_values=0.0 if leaf else float(rng.standard_normal()),
+                    nodes_modes="LEAF" if leaf else ("BRANCH_LEQ", "BRANCH_GT")[own % 2],
+                    nodes_truenodeids=0 if leaf else 2 * own + 1,
+                    nodes_falsenodeids=0 if leaf else 2 * own + 2,
+                )
+                for target in rng.permutation(targets)[: per_leaf if leaf else 0]:
+                    add(
+                        **{
+                            f"{votes}_treeids": tree,
+                            f"{votes}_nodeids": own,
+                            f"{votes}_ids": int(target),
+                            f"{votes}_weights": float(rng.standard_normal()) / 5,
+                        }
+                    )
+        return rows
+
+    def classifier(classes: int, ids: int, per_leaf: int, transform: str) -> str:
+        return g.node(
+            "TreeEnsembleClassifier",
+            x,
+            outputs=2,
+            domain=ml,
+            classlabels_int64s=[3 * c - 1 for c in range(classes)],
+            post_transform=transform,
+            **forest("class", ids, per_leaf),
+        )
+
+    regression = g.node(
+        "TreeEnsembleRegressor", x, domain=ml, n_targets=1, **forest("target", 1, 1)
+    )
+    g.output("regression", regression, onnx.TensorProto.FLOAT, ["N", 1])
+    several = g.node(
+        "TreeEnsembleRegressor",
+        x,
+        domain=ml,
+        n_targets=3,
+        aggregate_function="MAX",
+        **forest("target", 3, 3),
+    )
+    g.output("several", several, onnx.TensorProto.FLOAT, ["N", 3])
+    for name, classes, ids, per_leaf, transform in (
+        ("multi", 4, 4, 4, "SOFTMAX"),
+        ("binary", 2, 1, 1, "LOGISTIC"),
+    ):
+        label = classifier(classes, ids, per_leaf, transform)
+        g.output(f"{name}_label", label, onnx.TensorProto.INT64, ["N"])
+        g.output(f"{name}_scores", f"{label}_1", onnx.TensorProto.FLOAT, ["N", classes])
     return g.model()
 
 
@@ -354,6 +460,8 @@ MODELS: Mapping[str, Callable[[], onnx.ModelProto]] = {
     "convolutions": _convolutions,
     "poolings": _poolings,
     "sampling": _sampling,
+    "scans_and_reductions": _scans_and_reductions,
+    "trees": _trees,
 }
 
 

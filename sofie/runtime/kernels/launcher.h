@@ -25,20 +25,26 @@
 #include "sofie/runtime/kernels/math.h"
 #include "sofie/runtime/kernels/policy.h"
 #include "sofie/runtime/kernels/random.h"
+#include "sofie/runtime/kernels/scan.h"
 #include "sofie/runtime/kernels/scatter.h"
 #include "sofie/runtime/kernels/topk_key.h"
+#include "sofie/runtime/kernels/tree_ensemble.h"
 
 #if defined(__CUDACC__)
 #include "sofie/runtime/kernels/bias_activation.h"
 #include "sofie/runtime/kernels/dense_gpu.h"
 #include "sofie/runtime/kernels/pointwise_gpu.h"
 #include "sofie/runtime/kernels/reduce_gpu.h"
+#include "sofie/runtime/kernels/scan_gpu.h"
 #include "sofie/runtime/kernels/topk_gpu.h"
+#include "sofie/runtime/kernels/tree_ensemble_gpu.h"
 #else
 #include "sofie/runtime/kernels/dense_cpu.h"
 #include "sofie/runtime/kernels/pointwise_cpu.h"
 #include "sofie/runtime/kernels/reduce_cpu.h"
+#include "sofie/runtime/kernels/scan_cpu.h"
 #include "sofie/runtime/kernels/topk_cpu.h"
+#include "sofie/runtime/kernels/tree_ensemble_cpu.h"
 #endif
 
 namespace sofie::kernels {
@@ -162,6 +168,34 @@ class Launcher {
     }
   }
 
+  // Running sums or products.
+  template <class T>
+  void Scan(const ScanArgs<T>& args) {
+    if (args.outer * args.axis * args.inner == 0) return;
+    if (args.product) {
+      ScanWith<Product<T>>(args);
+    } else {
+      ScanWith<Sum<T>>(args);
+    }
+  }
+
+  // The votes of decision trees.
+  template <class X, class T>
+  void TreeEnsemble(const TreeEnsembleArgs<X, T>& args) {
+    if (args.rows * args.targets == 0) return;
+    if constexpr (B::kGpu) {
+#if defined(__CUDACC__)
+      TreeEnsembleOnGpu<X, T>::Launch(context_, args);
+#endif
+    } else {
+#if !defined(__CUDACC__)
+      using Kernel = TreeEnsembleOnCpu<X, T>;
+      // A walk is worth tens of element operations.
+      LaunchUnits<B>(context_, Kernel::Tiles(args.rows), args.rows * args.trees * 32, Kernel{args});
+#endif
+    }
+  }
+
   // Throws ArgumentError if the arguments describe no valid matrices.
   template <class T>
   void Gemm(const GemmArgs<T>& args) {
@@ -183,6 +217,21 @@ class Launcher {
   }
 
  private:
+  template <class Combine, class T>
+  void ScanWith(const ScanArgs<T>& args) {
+    if constexpr (B::kGpu) {
+#if defined(__CUDACC__)
+      ScanOnGpu<T, Combine>(context_, args);
+#endif
+    } else {
+#if !defined(__CUDACC__)
+      using Kernel = ScanOnCpu<T, Combine>;
+      LaunchUnits<B>(context_, args.outer * Kernel::Tiles(args),
+                     args.outer * args.axis * args.inner, Kernel{args});
+#endif
+    }
+  }
+
   // Calls `run` with the narrowest index type that can count `points`.
   template <class Run>
   void WithIndexType(int64_t points, const Run& run) {

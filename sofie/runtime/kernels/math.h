@@ -41,6 +41,12 @@ SOFIE_MATH_FN bool IsInf(T x, bool negative, bool positive) {
   return IsInf(x) && (x < T{0} ? negative : positive);
 }
 
+// Equality of keys, where NaN is one of them.
+template <class T>
+SOFIE_MATH_FN bool SameKey(T a, T b) {
+  return a == b || (IsNaN(a) && IsNaN(b));
+}
+
 // The larger or smaller one; NaN if either is NaN.
 template <class T>
 SOFIE_MATH_FN T Maximum(T a, T b) {
@@ -93,6 +99,11 @@ SOFIE_MATH_FN T Sign(T x) {
 template <class T>
 SOFIE_LIBM_FN T Exp(T x) {
   return std::exp(x);
+}
+// exp(x - maximum), and almost 0 where x is at most `bound` away from 0: ai.onnx.ml's SOFTMAX_ZERO.
+template <class T>
+SOFIE_LIBM_FN T ExpUnlessZero(T x, T maximum, T bound) {
+  return std::abs(x) > bound ? std::exp(x - maximum) : x * std::exp(-maximum);
 }
 template <class T>
 SOFIE_LIBM_FN T Log(T x) {
@@ -298,6 +309,20 @@ SOFIE_LIBM_FN T Pow(T base, E exponent) {
   }
 }
 
+// The inverse of the normal distribution's cumulative function, as ai.onnx.ml approximates it: S.
+// Winitzki, "A handy approximation for the error function and its inverse", 2008.
+template <class T>
+SOFIE_LIBM_FN T Probit(T p) {
+  const T x = T{2} * p - T{1};
+  const T product = (T{1} - x) * (T{1} + x);
+  if (product == T{0}) return T{0};
+  constexpr T kA = static_cast<T>(0.147);
+  const T logarithm = std::log(product);
+  const T v = static_cast<T>(2 / 3.14159265358979323846) / kA + T{0.5} * logarithm;
+  const T root = std::sqrt(std::sqrt(v * v - logarithm / kA) - v);
+  return static_cast<T>(1.41421356237309504880) * (x < T{0} ? -root : root);
+}
+
 // The remainder with the sign of the dividend: C's fmod and %, ONNX Mod with fmod = 1. Integers:
 // nothing traps, x % 0 is 0.
 template <class T>
@@ -352,10 +377,10 @@ SOFIE_MATH_FN T Divide(T a, T b) {
   }
   return static_cast<T>(a / b);
 }
-// The quotient, and 0 where the divisor is 0.
+// The quotient, and `otherwise` where the divisor is 0.
 template <class T>
-SOFIE_MATH_FN T DivideOrZero(T a, T b) {
-  return b == T{0} ? T{0} : a / b;
+SOFIE_MATH_FN T DivideOr(T a, T b, T otherwise) {
+  return b == T{0} ? otherwise : a / b;
 }
 // The quotient rounded towards minus infinity.
 template <class T>

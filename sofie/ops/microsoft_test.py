@@ -1,0 +1,117 @@
+"""Operators of com.microsoft against ONNX Runtime, which defines them."""
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+
+from sofie.testing.operators import Dims, graph, hold
+
+_DOMAIN = "com.microsoft"
+_CASES = [{"N": 3, "S": 5}, {"N": 1, "S": 1}, {"N": 2, "S": 8}]
+
+
+def _model(
+    op_type: str,
+    inputs: dict[str, tuple[str, Dims]],
+    outputs: dict[str, tuple[str, Dims]],
+    names: list[str] | None = None,
+    **attributes: Any,
+) -> onnx.ModelProto:
+    node = helper.make_node(
+        op_type, list(inputs), names or list(outputs), domain=_DOMAIN, **attributes
+    )
+    given = {name: kind for name, kind in inputs.items() if name}
+    return graph([node], given, dict(outputs), domains={_DOMAIN: 1}, opset=17)
+
+
+@pytest.mark.parametrize("op_type", ["Gelu", "QuickGelu", "FastGelu"])
+def test_gelu(op_type: str) -> None:
+    shape: Dims = ["N", "S"]
+    model = _model(op_type, {"x": ("float32", shape)}, {"y": ("float32", shape)})
+    hold(model, _CASES, against_runtime=True, tolerance=1e-4)
+
+
+@pytest.mark.parametrize("op_type", ["BiasGelu", "FastGelu"])
+def test_gelu_with_bias(op_type: str) -> None:
+    shape: Dims = ["N", "S"]
+    model = _model(
+        op_type, {"x": ("float32", shape), "b": ("float32", ["S"])}, {"y": ("float32", shape)}
+    )
+    hold(model, _CASES, against_runtime=True, tolerance=1e-4)
+
+
+@pytest.mark.parametrize("transposed", [(0, 0), (1, 0), (0, 1), (1, 1)])
+@pytest.mark.parametrize("alpha", [1.0, 0.125])
+def test_fused_matmul(transposed: tuple[int, int], alpha: float) -> None:
+    left: Dims = ["N", 3, "S"]
+    right: Dims = ["S", 4]
+    model = _model(
+        "FusedMatMul",
+        {
+            "a": ("float32", ["N", "S", 3] if transposed[0] else left),
+            "b": ("float32", [4, "S"] if transposed[1] else right),
+        },
+        {"y": ("float32", ["N", 3, 4])},
+        transA=transposed[0],
+        transB=transposed[1],
+        alpha=alpha,
+    )
+    hold(model, _CASES, against_runtime=True)
+
+
+@pytest.mark.parametrize("optional", [[], ["beta"], ["beta", "bias"]])
+@pytest.mark.parametrize("with_sum", [False, True])
+def test_skip_layer_normalization(optional: list[str], with_sum: bool) -> None:
+    shape: Dims = ["N", "S", 8]
+    vectors = {name: ("float32", [8]) for name in ["gamma", *optional]}
+    outputs = {"y": ("float32", shape), **({"sum": ("float32", shape)} if with_sum else {})}
+    model = _model(
+        "SkipLayerNormalization",
+        {"x": ("float32", shape), "skip": ("float32", shape), **vectors},
+        outputs,
+        ["y", "", "", "sum"] if with_sum else ["y"],
+    )
+    program = hold(model, _CASES, against_runtime=True, tolerance=1e-4)
+    assert len(program.steps) == 1 + with_sum
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_skip_simplified_layer_normalization(bias: bool) -> None:
+    shape: Dims = ["N", "S", 8]
+    vectors = {name: ("float32", [8]) for name in ["gamma", *(["bias"] if bias else [])]}
+    model = _model(
+        "SkipSimplifiedLayerNormalization",
+        {"x": ("float32", shape), "skip": ("float32", shape), **vectors},
+        {"y": ("float32", shape)},
+    )
+    hold(model, _CASES, against_runtime=True, tolerance=1e-4)
+
+
+@pytest.mark.parametrize("segments", [False, True])
+@pytest.mark.parametrize("mask", [False, True])
+def test_embed_layer_normalization(segments: bool, mask: bool) -> None:
+    inputs: dict[str, tuple[str, Dims]] = {
+        "ids": ("int32", ["N", "S"]),
+        "segments" if segments else "": ("int32", ["N", "S"]),
+        "words": ("float32", [10, 8]),
+        "places": ("float32", [12, 8]),
+        "kinds" if segments else " ": ("float32", [10, 8]),
+        "gamma": ("float32", [8]),
+        "beta": ("float32", [8]),
+    }
+    names = [name.strip() for name in inputs]
+    if mask:
+        inputs["mask"] = ("int32", ["N", "S"])
+        names.append("mask")
+    node = helper.make_node("EmbedLayerNormalization", names, ["y", "lengths"], domain=_DOMAIN)
+    model = graph(
+        [node],
+        {name: kind for name, kind in inputs.items() if name.strip()},
+        {"y": ("float32", ["N", "S", 8]), "lengths": ("int32", ["N"])},
+        domains={_DOMAIN: 1},
+        opset=17,
+    )
+    hold(model, _CASES, values=np.abs, against_runtime=True, tolerance=1e-4)
