@@ -162,11 +162,13 @@ def test_a_result_with_two_readers_is_computed_once() -> None:
 
 @pytest.mark.parametrize("op_type", _OPERATORS)
 @pytest.mark.parametrize("axes", [[0], [1, 2], [-1], [-3, 1], [0, 1, 2]])
-def test_axes_that_are_an_input(op_type: str, axes: list[int]) -> None:
+@pytest.mark.parametrize("keepdims", [0, 1])
+def test_axes_that_are_an_input(op_type: str, axes: list[int], keepdims: int) -> None:
+    rank = 3 if keepdims else 3 - len(axes)
     model = graph(
-        [helper.make_node(op_type, ["x", "a"], ["y"])],
+        [helper.make_node(op_type, ["x", "a"], ["y"], keepdims=keepdims)],
         {"x": ("float32", ["N", 4, "M"]), "a": ("int64", [len(axes)])},
-        {"y": ("float32", ["i", "j", "k"])},
+        {"y": ("float32", [f"out{axis}" for axis in range(rank)])},
     )
     hold(model, _CASES, {"a": np.array(axes)})
 
