@@ -17,7 +17,7 @@ from sofie.ir.node import Node
 from sofie.ir.tensor import Broadcast, Index, Permute, Reshape, Tensor
 from sofie.ops.elementwise import given
 from sofie.ops.inference import shape_rule
-from sofie.ops.matmul import product
+from sofie.ops.matmul import multiply
 from sofie.ops.reduction import Rule, over_axes
 from sofie.ops.registry import operator
 
@@ -161,7 +161,8 @@ def _contract(b: Builder, x: _Operand, y: _Operand, kept: set[str]) -> _Operand:
         return _Operand(_outer(b, x, y, labels), labels)
     left = _grouped(x, batch, rows, inner)
     right = _grouped(y, batch, inner, columns)
-    out = product(b, left, right)
+    matrix = (left.shape[0], left.shape[1], right.shape[2])
+    out = multiply(b, left, right, matrix)
     shape = [*_shape(x, [*batch, *rows]), *_shape(y, columns)]
     return _Operand(Reshape(out, shape), labels)
 

@@ -349,6 +349,9 @@ def _sampling() -> onnx.ModelProto:
     image = g.node("Concat", length, g.constant([1], "int64"), axis=0)
     folded = g.node("Col2Im", rows, image, g.constant([2, 1], "int64"), pads=[1, 0, 0, 0])
     g.output("folded", folded, kind, ["N", 1, "FL", 1])
+    return g.model()
+
+
 def _scans_and_reductions() -> onnx.ModelProto:
     """Running sums along every axis, and every reduction."""
     g = _Graph(opset=26)
