@@ -36,7 +36,7 @@ struct BufferInfo {
   int32_t first_step;
   int32_t last_step;
   int32_t elements_per_byte = 1;  // where elements share bytes
-  int32_t segment = 0;  // whose steps are the first to write it
+  int32_t segment = 0;            // whose steps are the first to write it
 };
 
 // A small tensor whose elements the host reads, as the values of symbols.
