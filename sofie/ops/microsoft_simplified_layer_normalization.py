@@ -1,7 +1,4 @@
-"""SimplifiedLayerNormalization, which ONNX Runtime's optimiser writes for RMSNormalization.
-
-It stands in com.microsoft or, from some versions, in ONNX's own domain.
-"""
+"""SimplifiedLayerNormalization of com.microsoft, what ONNX Runtime writes for RMSNormalization."""
 
 from collections.abc import Sequence
 
@@ -13,14 +10,11 @@ from sofie.ops import elementwise, normalization
 from sofie.ops.registry import operator
 
 
-def _lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor]:
+@operator("SimplifiedLayerNormalization", since=1, domain="com.microsoft", dtypes=dtype.FLOATS)
+def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor]:
     """As RMSNormalization."""
     x, scale = elementwise.given(inputs)
     axes, epsilon = normalization.trailing_axes(node), node.attr_float("epsilon", 1e-5)
     b.require_broadcast(scale.shape, x.shape)
     affine = normalization.scaled(scale, None, x.shape)
     return [normalization.divide_by_rms(b, x, axes, epsilon, affine, scale.dtype)]
-
-
-for _domain in ("", "com.microsoft"):
-    operator("SimplifiedLayerNormalization", since=1, domain=_domain, dtypes=dtype.FLOATS)(_lower)
