@@ -23,6 +23,24 @@ class Stream {
   void* handle_ = nullptr;
 };
 
+// The time between two points of a stream on the device; nothing on a CPU. Throws as Stream does.
+class DeviceTimer {
+ public:
+  explicit DeviceTimer(const Stream& stream);
+  ~DeviceTimer();
+  DeviceTimer(const DeviceTimer&) = delete;
+  DeviceTimer& operator=(const DeviceTimer&) = delete;
+
+  void Start();
+  void Stop();
+  // Between the last Start and Stop, when both have passed; 0 on a CPU.
+  double Microseconds() const;
+
+ private:
+  void* stream_;
+  void* events_[2] = {};
+};
+
 // A copy of host memory on the current GPU. Throws as Stream does.
 class DeviceCopy {
  public:

@@ -33,6 +33,42 @@ void Stream::Synchronize() const {
   Check(cudaStreamSynchronize(static_cast<cudaStream_t>(handle_)), "waiting for a stream");
 }
 
+DeviceTimer::DeviceTimer(const Stream& stream) : stream_(stream.handle()) {
+  if (stream_ == nullptr) return;
+  for (void*& event : events_) {
+    cudaEvent_t made = nullptr;
+    Check(cudaEventCreate(&made), "making an event");
+    event = made;
+  }
+}
+
+DeviceTimer::~DeviceTimer() {
+  for (void* event : events_) {
+    if (event != nullptr) cudaEventDestroy(static_cast<cudaEvent_t>(event));
+  }
+}
+
+void DeviceTimer::Start() {
+  if (stream_ == nullptr) return;
+  Check(cudaEventRecord(static_cast<cudaEvent_t>(events_[0]), static_cast<cudaStream_t>(stream_)),
+        "recording an event");
+}
+
+void DeviceTimer::Stop() {
+  if (stream_ == nullptr) return;
+  Check(cudaEventRecord(static_cast<cudaEvent_t>(events_[1]), static_cast<cudaStream_t>(stream_)),
+        "recording an event");
+}
+
+double DeviceTimer::Microseconds() const {
+  if (stream_ == nullptr) return 0;
+  float milliseconds = 0;
+  Check(cudaEventElapsedTime(&milliseconds, static_cast<cudaEvent_t>(events_[0]),
+                             static_cast<cudaEvent_t>(events_[1])),
+        "timing events");
+  return 1e3 * milliseconds;
+}
+
 DeviceCopy::DeviceCopy(const TensorView& host) : view_(host) {
   const size_t bytes = static_cast<size_t>(host.shape.elements()) * SizeOf(host.dtype);
   void* data = nullptr;

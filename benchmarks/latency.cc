@@ -4,14 +4,17 @@
 //
 // CASE.npz is what //models:reference writes. For each it prints a line of CSV: wall time per call
 // with inputs and outputs in the device's memory, from the call to the end of the work (median and
-// quartiles), the host's share of a call, the first call at these sizes, ‖out − reference‖ /
-// ‖reference‖, launches in the captured graph, and bytes of the session's arena.
+// quartiles), the host's share of a call, the device's time between events around a call, the first
+// call at these sizes, ‖out − reference‖ / ‖reference‖, launches in the captured graph, and bytes of
+// the session's arena and weights. With --profile a table of the steps' times follows, and --trace
+// writes them to a file for chrome://tracing and Perfetto.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <exception>
+#include <fstream>
 #include <iostream>
 #include <map>
 #include <memory>
@@ -24,8 +27,12 @@
 #include "models/cnn.h"
 #include "models/mlp.h"
 #include "models/particle_net.h"
+#include "models/particle_net_bf16.h"
+#include "models/particle_net_fp16.h"
+#include "models/particle_net_tf32.h"
 #include "rules/private/model_case.h"
 #include "sofie/runtime/error.h"
+#include "sofie/runtime/profiler.h"
 #include "sofie/runtime/session.h"
 
 namespace sofie::benchmarks {
@@ -38,6 +45,9 @@ const std::map<std::string, std::pair<Factory, const ModelInfo& (*)()>>& Models(
       {"cnn", {&cnn::NewSession, &cnn::Info}},
       {"mlp", {&mlp::NewSession, &mlp::Info}},
       {"particle_net", {&particle_net::NewSession, &particle_net::Info}},
+      {"particle_net_bf16", {&particle_net_bf16::NewSession, &particle_net_bf16::Info}},
+      {"particle_net_fp16", {&particle_net_fp16::NewSession, &particle_net_fp16::Info}},
+      {"particle_net_tf32", {&particle_net_tf32::NewSession, &particle_net_tf32::Info}},
   };
   return models;
 }
@@ -48,6 +58,7 @@ struct Flags {
   int threads = 0;
   int runs = 50;
   bool profile = false;
+  std::string trace;
   std::vector<std::string> cases;
 };
 
@@ -69,11 +80,14 @@ Flags Parse(int argc, char** argv) {
       flags.threads = std::atoi(value("threads").c_str());
     } else if (is("runs")) {
       flags.runs = std::max(1, std::atoi(value("runs").c_str()));
+    } else if (is("trace")) {
+      flags.trace = value("trace");
     } else if (argument == "--profile") {
       flags.profile = true;
     } else if (argument.rfind("--", 0) == 0) {
       throw ArgumentError("there is no flag " + argument +
-                          "; there are --model, --device, --threads, --runs and --profile");
+                          "; there are --model, --device, --threads, --runs, --profile and "
+                          "--trace");
     } else {
       flags.cases.push_back(argument);
     }
@@ -130,6 +144,8 @@ void Measure(SessionCore& session, const Flags& flags, const std::string& path,
   stream.Synchronize();
   std::vector<double> wall;
   std::vector<double> host_share;
+  std::vector<double> on_device;
+  DeviceTimer timer(stream);
   for (int i = 0; i < flags.runs; ++i) {
     const auto start = std::chrono::steady_clock::now();
     session.Run(inputs);
@@ -138,16 +154,28 @@ void Measure(SessionCore& session, const Flags& flags, const std::string& path,
     wall.push_back(Microseconds(std::chrono::steady_clock::now() - start));
     host_share.push_back(Microseconds(returned - start));
   }
+  for (int i = 0; i < flags.runs; ++i) {
+    timer.Start();
+    session.Run(inputs);
+    timer.Stop();
+    stream.Synchronize();
+    on_device.push_back(timer.Microseconds());
+  }
   const MemoryReport memory = session.memory();
   const size_t slash = path.find_last_of('/');
   std::cout << flags.model << "," << flags.device << "," << path.substr(slash + 1) << ","
             << Quantile(wall, 0.5) << "," << Quantile(wall, 0.25) << "," << Quantile(wall, 0.75)
-            << "," << Quantile(host_share, 0.5) << "," << cold << "," << error << ","
-            << memory.graph_nodes << "," << memory.arena << std::endl;
-  if (flags.profile) {
+            << "," << Quantile(host_share, 0.5) << "," << Quantile(on_device, 0.5) << "," << cold
+            << "," << error << "," << memory.graph_nodes << "," << memory.arena << ","
+            << memory.weights << std::endl;
+  if (flags.profile || !flags.trace.empty()) {
     session.SetProfiling(true);
     for (int i = 0; i < flags.runs; ++i) session.Run(inputs);
-    session.PrintProfile(std::cout);
+    if (flags.profile) session.PrintProfile(std::cout);
+    if (!flags.trace.empty()) {
+      std::ofstream file(flags.trace);
+      WriteChromeTrace(session.profile(), file);
+    }
     session.SetProfiling(false);
   }
 }
@@ -156,8 +184,8 @@ void Run(const Flags& flags) {
   const auto& [factory, info] = Models().at(flags.model);
   const Stream stream(flags.device == "cuda");
   const std::unique_ptr<SessionCore> session = factory(DeviceOf(flags, stream), {});
-  std::cout << "model,device,case,median_us,lower_quartile_us,upper_quartile_us,host_us,cold_us,"
-               "error,graph_nodes,arena_bytes"
+  std::cout << "model,device,case,median_us,lower_quartile_us,upper_quartile_us,host_us,"
+               "device_us,cold_us,error,graph_nodes,arena_bytes,weights_bytes"
             << std::endl;
   for (const std::string& path : flags.cases) {
     const ModelCase model_case = ReadModelCase(path, info());

@@ -23,6 +23,9 @@ _CASE = flags.DEFINE_multi_string(
     "case", None, "Extents of the symbols, as N=1,n_pf=100; give it once for each --output."
 )
 _OUTPUT = flags.DEFINE_multi_string("output", None, "The .npz file of the case beside it.")
+_TOLERANCE = flags.DEFINE_float(
+    "tolerance", None, "Largest relative error of float32 outputs.", lower_bound=0
+)
 _SEED = flags.DEFINE_integer("seed", 1, "The first seed to try.", lower_bound=0)
 
 
@@ -36,7 +39,7 @@ def main(argv: Sequence[str]) -> None:
     for text, path in zip(cases, paths, strict=True):
         try:
             reference = reference_case.make_reference(
-                model, reference_case.parse_case(text), _SEED.value
+                model, reference_case.parse_case(text), _SEED.value, _TOLERANCE.value
             )
         except reference_case.CaseError as error:
             raise app.UsageError(f"{_MODEL.value}: {error}") from error

@@ -195,8 +195,19 @@ def expected_outputs(
     return [np.asarray(output) for output in outputs], "ONNX reference evaluator"
 
 
-def make_reference(model: onnx.ModelProto, case: Mapping[str, int], seed: int = 1) -> Reference:
+def make_reference(
+    model: onnx.ModelProto,
+    case: Mapping[str, int],
+    seed: int = 1,
+    tolerance: float | None = None,
+) -> Reference:
     """Draws inputs and computes what to expect.
+
+    Args:
+      model: any ONNX model.
+      case: the extents of its symbols.
+      seed: the first to try.
+      tolerance: of float32 outputs; by default that of float32 arithmetic.
 
     Raises:
       CaseError: the case does not fit the model, or no seed within reach has few enough loose rows.
@@ -223,7 +234,10 @@ def make_reference(model: onnx.ModelProto, case: Mapping[str, int], seed: int = 
     types = [
         value.type.tensor_type.elem_type for value in (*graph_inputs(model), *model.graph.output)
     ]
-    tolerances = [_TOLERANCES.get(kind, 0.0) for kind in types[len(inputs) :]]
+    allowed = dict(_TOLERANCES)
+    if tolerance is not None:
+        allowed[onnx.TensorProto.FLOAT] = tolerance
+    tolerances = [allowed.get(kind, 0.0) for kind in types[len(inputs) :]]
     return Reference(
         case=dict(case),
         inputs=inputs,

@@ -10,6 +10,7 @@ from sofie.emit.names import is_identifier
 from sofie.importer.check import check
 from sofie.importer.errors import ModelError
 from sofie.importer.load import load
+from sofie.ir.program import Precision
 from sofie.passes import pipeline
 from sofie.plan.lower import lower
 
@@ -25,6 +26,7 @@ class Request:
     shards: int = 2
     embedded_weights: bool = True
     compiler_macros: str = ""
+    precision: Precision = Precision.FP32
 
 
 def compile_model(request: Request) -> dict[str, bytes]:
@@ -38,7 +40,7 @@ def compile_model(request: Request) -> dict[str, bytes]:
     model = load(request.model)
     check(model)
     pipeline.run(model)
-    program = lower(model)
+    program = lower(model, request.precision)
     options = sources.Options(
         name=request.name,
         namespace=request.namespace,

@@ -15,6 +15,7 @@ from absl import app, flags
 
 from sofie.compile import Request, compile_model
 from sofie.importer.errors import ModelError
+from sofie.ir.program import Precision
 
 _MODEL = flags.DEFINE_string("model", None, "The ONNX file.", required=True)
 _NAME = flags.DEFINE_string("name", None, "Stem of the files to write.", required=True)
@@ -24,7 +25,9 @@ _INCLUDE_PREFIX = flags.DEFINE_string(
 )
 _OUTPUT_DIR = flags.DEFINE_string("output_dir", None, "Folder to write to.", required=True)
 _SHARDS = flags.DEFINE_integer("shards", 2, "Sources to spread the kernels over.", 1, 256)
-_PRECISION = flags.DEFINE_enum("precision", "fp32", ["fp32"], "Arithmetic of matrix products.")
+_PRECISION = flags.DEFINE_enum(
+    "precision", "fp32", ["fp32", "tf32", "bf16", "fp16"], "Of matrix products on a GPU."
+)
 _COMPILER_MACROS = flags.DEFINE_string(
     "compiler_macros",
     None,
@@ -47,6 +50,7 @@ def main(argv: Sequence[str]) -> None:
         shards=_SHARDS.value,
         embedded_weights=_WEIGHTS.value == "embedded",
         compiler_macros=pathlib.Path(macros).read_text() if macros else "",
+        precision=Precision[_PRECISION.value.upper()],
     )
     try:
         files = compile_model(request)

@@ -3,7 +3,7 @@
 load(":backends.bzl", "BACKENDS")
 load(":onnx_model_info.bzl", "OnnxModelInfo")
 
-PRECISIONS = ["fp32"]
+PRECISIONS = ["fp32", "tf32", "bf16", "fp16"]
 WEIGHTS_MODES = ["embedded", "file"]
 
 _SOURCE_SUFFIXES = {
@@ -113,7 +113,11 @@ onnx_cc_generate = rule(
             allow_files = True,
         ),
         "namespace": attr.string(doc = "C++ namespace: one identifier.", mandatory = True),
-        "precision": attr.string(default = "fp32", values = PRECISIONS),
+        "precision": attr.string(
+            doc = "Of products of float32 matrices on a GPU.",
+            default = "fp32",
+            values = PRECISIONS,
+        ),
         "shards": attr.int(
             doc = "Number of source files per backend; each is one compilation.",
             default = 2,

@@ -12,6 +12,7 @@ def onnx_model_test(
         namespace = None,
         model_data = [],
         library_options = {},
+        tolerance = "",
         deps = [],
         tags = [],
         **kwargs):
@@ -30,6 +31,8 @@ def onnx_model_test(
       namespace: C++ namespace of `library`, if it is not the name of it.
       model_data: files beside the model that hold tensors stored outside of it.
       library_options: further attributes of the onnx_cc_library that the test makes.
+      tolerance: largest relative error of float32 outputs, such as "1e-3"; by default that of float32
+        arithmetic.
       deps: as in cc_test.
       tags: of both tests.
       **kwargs: attributes of both tests: size, visibility.
@@ -57,6 +60,7 @@ def onnx_model_test(
         model = model,
         model_data = model_data,
         tags = ["manual"],
+        tolerance = tolerance,
         visibility = ["//visibility:private"],
     )
     label = native.package_relative_label(library)

@@ -12,6 +12,8 @@ def _onnx_references_impl(ctx):
     arguments = ctx.actions.args()
     arguments.add("--verbosity=-1")  # Warnings and errors only.
     arguments.add(ctx.file.model, format = "--model=%s")
+    if ctx.attr.tolerance:
+        arguments.add("--tolerance=" + ctx.attr.tolerance)
     outputs = []
     for case in ctx.attr.cases:
         output = ctx.actions.declare_file("{}/{}.npz".format(ctx.label.name, _file_name(case)))
@@ -41,6 +43,9 @@ onnx_references = rule(
         ),
         "model": attr.label(allow_single_file = [".onnx"], mandatory = True),
         "model_data": attr.label_list(allow_files = True),
+        "tolerance": attr.string(
+            doc = "Largest relative error of float32 outputs; by default that of float32 arithmetic.",
+        ),
         "_reference": attr.label(
             default = "//models:reference",
             executable = True,

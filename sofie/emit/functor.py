@@ -14,7 +14,16 @@ import sympy
 
 from sofie.emit.names import Names
 from sofie.ir import dims, expr
-from sofie.ir.program import Buffer, DenseReduce, Loop, Pointwise, Reduce, Scatter, Store
+from sofie.ir.program import (
+    Buffer,
+    DenseReduce,
+    Loop,
+    Pointwise,
+    Reduce,
+    Scatter,
+    Store,
+    TopK,
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -426,6 +435,21 @@ def dense_reduction(
     stored = (*step.kept, step.output)
     parameters = _Parameters(pointer, host, step.writes())
     return _rows(step, name, loaded, stored, "float", parameters)
+
+
+def selection(
+    step: TopK,
+    name: str,
+    pointer: Callable[[Buffer], str],
+    host: Callable[[dims.Expr], str],
+) -> Functor:
+    """The functor of TopK: an element of a row."""
+    parameters = _Parameters(pointer, host, step.writes())
+    body = _Body(parameters)
+    value = body.value(step.load)
+    body.statements.append(f"return {value};")
+    signature = f"{step.load.dtype.storage} Load{body.arguments((*step.kept, step.along))} const"
+    return Functor(name, (), parameters.all(), (Method(signature, tuple(body.statements)),))
 
 
 def _rows(

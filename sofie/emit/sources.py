@@ -20,6 +20,7 @@ from sofie.ir import dims
 from sofie.ir.program import (
     Buffer,
     BufferKind,
+    DenseLayer,
     DenseReduce,
     Gemm,
     Matrix,
@@ -34,6 +35,7 @@ from sofie.ir.program import (
     Scatter,
     Segment,
     Step,
+    TopK,
     launches,
 )
 from sofie.plan.lifetimes import Lifetime, lifetimes
@@ -136,6 +138,11 @@ def _segments_of_buffers(segments: Sequence[Segment]) -> dict[int, int]:
             for buffer in step.writes():
                 found.setdefault(id(buffer), number)
     return found
+
+
+def _is_constant(layer: DenseLayer) -> bool:
+    regions = (layer.weight, layer.bias)
+    return all(r is None or r.buffer.kind is BufferKind.WEIGHT for r in regions)
 
 
 def render(program: Program, options: Options) -> dict[str, bytes]:
@@ -326,6 +333,12 @@ class _Renderer:
             types = ", ".join(t.storage for t in step.types)
             call, kernel = f"template {step.name}<{types}>", step.name.lower()
             return _StepView(number, nodes, kernel, None, call, "", (), self._routine(step))
+        if isinstance(step, TopK):
+            name = self._functor_name(number, step)
+            body = functor.selection(step, name, self._pointer, self._host)
+            body = self.functors.shared(body)
+            spaces = (self._space([loop.extent for loop in step.kept]), self._topk(step))
+            return _StepView(number, nodes, body.name, body, "TopK", "", spaces)
         raise AssertionError(type(step).__name__)
 
     def _dense(self, number: int, nodes: str, step: DenseReduce) -> _StepView:
@@ -334,12 +347,16 @@ class _Renderer:
         body = self.functors.shared(body)
         widths = [int(step.channel.extent), *(layer.outputs for layer in step.layers)]
         shape = ", ".join(
-            [str(int(step.row.extent)), "sofie::kernels::Precision::kFloat32", *map(str, widths)]
+            [
+                str(int(step.row.extent)),
+                f"sofie::Precision::{step.precision.value}",
+                *map(str, widths),
+            ]
         )
         layers = ", ".join(
             f"sofie::kernels::DenseLayer{{{self._at(layer.weight)}, "
             f"{'nullptr' if layer.bias is None else self._at(layer.bias)}, "
-            f"{str(layer.relu).lower()}}}"
+            f"{str(layer.relu).lower()}, {str(_is_constant(layer)).lower()}}}"
             for layer in step.layers
         )
         spaces = (
@@ -380,10 +397,11 @@ class _Renderer:
             "alpha": f"{step.alpha.hex()}",
             "beta": f"{step.beta.hex()}",
             "epilogue": f"sofie::Epilogue::{step.epilogue.value}",
+            "precision": f"sofie::Precision::{step.precision.value}",
         }
         order = (
             "a b d bias m n k batch lda ldb ldd stride_a stride_b stride_d trans_a trans_b "
-            "alpha beta epilogue"
+            "alpha beta epilogue precision"
         ).split()
         defaults = {
             "bias": "nullptr",
@@ -396,6 +414,7 @@ class _Renderer:
             "alpha": (1.0).hex(),
             "beta": (0.0).hex(),
             "epilogue": "sofie::Epilogue::kNone",
+            "precision": "sofie::Precision::kFloat32",
         }
         return tuple((key, values[key]) for key in order if values[key] != defaults.get(key))
 
@@ -410,6 +429,24 @@ class _Renderer:
         sizes = {key: self._host(size) for key, size in step.sizes.items()}
         options = {key: option(value) for key, value in step.options.items()}
         return tuple({**pointers, **sizes, **options}.items())
+
+    def _topk(self, step: TopK) -> str:
+        """The arguments of a TopK, as C++."""
+
+        def target(buffer: Buffer | None) -> str:
+            return "nullptr" if buffer is None else self._pointer(buffer)
+
+        arguments = {
+            "values": target(step.values),
+            "indices": target(step.indices),
+            "axis": self._host(step.along.extent),
+            "inner": self._host(step.inner),
+            "k": self._host(step.k),
+            "largest": str(step.largest).lower(),
+            "sorted": str(step.is_sorted).lower(),
+        }
+        members = ", ".join(f".{name} = {value}" for name, value in arguments.items())
+        return f"sofie::kernels::TopKArgs<{step.load.dtype.storage}>{{{members}}}"
 
     def _used(self, steps: Sequence[Step]) -> list[str]:
         """Declarations of the pointers that some steps use."""

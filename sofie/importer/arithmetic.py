@@ -40,9 +40,12 @@ def evaluate(raw: ir.Node) -> list[dims.Expr] | None:
             return None
         inputs.append(known)
     result = rule(Node(raw, 0), inputs)
-    if result is None or result.size != count:
+    if result is None:
         return None
-    return [sympy.sympify(element) for element in result.reshape(-1).tolist()]
+    elements = np.asarray(result, object)  # a rule may give a single element as it is
+    if elements.size != count:
+        return None
+    return [sympy.sympify(element) for element in elements.reshape(-1).tolist()]
 
 
 def array(value: ir.Value) -> Array | None:

@@ -29,11 +29,14 @@ from sofie.ir.program import (
     Routine,
     Step,
     Store,
+    TopK,
 )
 from sofie.ir.tensor import Computed, Dense, Index, Lazy, Reduction, Strided, Tensor
 
 # Lowers a graph inside of a node, for tensors that it takes, to those that it gives.
 Subgraph = Callable[[onnx_ir.Graph, Sequence[Tensor]], list[Tensor]]
+# The most results that TopK keeps while it walks a row once; see ``topk_gpu.h``.
+_FEW = 32
 
 
 class Builder:
@@ -450,17 +453,44 @@ class Builder:
         is_sorted: bool,
         used: Sequence[bool],
     ) -> tuple[Strided | None, Strided | None]:
-        """Launches a TopK along ``axis``; ``used`` says which of values and indices are wanted."""
+        """Launches a TopK along ``axis``; ``used`` says which of values and indices are wanted.
+
+        Few elements are selected from rows that are computed on the way. Where each element is
+        compared with all others, it has to be in memory.
+        """
+        source = x if k.is_Integer and int(k) <= _FEW else self.packed(x)
         shape = tuple(k if a == axis else d for a, d in enumerate(x.shape))
-        values = self.output(x.dtype, shape) if used[0] else None
-        indices = self.output(INT64, shape) if used[1] else None
-        self.routine(
-            "TopK",
-            (x.dtype,),
-            {"x": x},
-            {"values": values, "indices": indices},
-            {**outer_axis_inner(x, axis), "k": k},
-            {"largest": largest, "sorted": is_sorted},
+        nodes = self.nodes([x], self.node)
+        variables = self.loop_variables(x.rank)
+        with self.iterating(variables, x.shape):
+            load = self.settled(source.load(tuple(variables)))
+        along = Loop(variables[axis], x.shape[axis])
+        others = [a for a in range(x.rank) if a != axis]
+        kept, load = loops.selection(loops.Nest(variables, x.shape, others), along, load)
+        order = tuple(range(x.rank))
+
+        def make(dtype: DType, suffix: str, wanted: bool) -> Buffer | None:
+            name = f"{self.node}_{suffix}"
+            return Buffer(name, dtype, shape, order, BufferKind.TEMPORARY) if wanted else None
+
+        values, indices = make(x.dtype, "values", used[0]), make(INT64, "indices", used[1])
+        self.steps.append(
+            TopK(
+                nodes=nodes,
+                kept=kept,
+                along=along,
+                load=load,
+                values=values,
+                indices=indices,
+                inner=dims.product(x.shape[axis + 1 :]),
+                k=k,
+                largest=largest,
+                is_sorted=is_sorted,
+            )
+        )
+        return (
+            None if values is None else Strided.whole(self, values),
+            None if indices is None else Strided.whole(self, indices),
         )
         return values, indices
 

@@ -157,6 +157,16 @@ def dense_reduction(
     return DenseReduce(nodes, tuple(kept), row, channel, load, layers, combine, store, output)
 
 
+def selection(groups: Nest, along: Loop, load: expr.Expr) -> tuple[tuple[Loop, ...], expr.Expr]:
+    """The fewest loops over rows, and an element of a row in terms of them and of ``along``."""
+    load = _substitute(load, groups.units() | ({along.var: dims.ZERO} if along.extent == 1 else {}))
+    kept = groups.loops()
+    while (pair := _mergeable(kept, list(_indices(load)))) is not None:
+        kept, zero = _merge(kept, pair)
+        load = _substitute(load, zero)
+    return tuple(kept), load
+
+
 def _policy(kept: Sequence[Loop], reduced: Sequence[Loop], load: expr.Expr) -> Policy:
     length = dims.product([loop.extent for loop in reduced])
     short = bool(length.is_Integer) and int(length) <= _ONE_THREAD

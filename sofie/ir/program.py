@@ -212,6 +212,15 @@ class Reduce(Step):
         yield self.store.buffer
 
 
+class Precision(enum.Enum):
+    """How a GPU computes products of float32 matrices; see ``sofie/runtime/precision.h``."""
+
+    FP32 = "kFloat32"
+    TF32 = "kTf32"
+    BF16 = "kBfloat16"
+    FP16 = "kFloat16"
+
+
 class Epilogue(enum.Enum):
     """What a GEMM does to its result before it stores it."""
 
@@ -245,6 +254,7 @@ class Gemm(Step):
     epilogue: Epilogue = Epilogue.NONE
     alpha: float = 1.0
     beta: float = 0.0
+    precision: Precision = Precision.FP32
 
     def reads(self) -> Iterator[Buffer]:
         """Both operands, the bias, and the result where it is accumulated into."""
@@ -283,6 +293,7 @@ class DenseReduce(Step):
       combine: joins the rows' results.
       store: of one output of one group, in terms of ``kept`` and ``output``.
       output: walks the last layer's outputs.
+      precision: of the products.
     """
 
     kept: tuple[Loop, ...]
@@ -293,6 +304,7 @@ class DenseReduce(Step):
     combine: Combine
     store: Store
     output: Loop
+    precision: Precision = Precision.FP32
 
     def reads(self) -> Iterator[Buffer]:
         """Inputs, weights, and what the epilogue loads."""
@@ -306,6 +318,43 @@ class DenseReduce(Step):
     def writes(self) -> Iterator[Buffer]:
         """The buffer stored."""
         yield self.store.buffer
+
+
+@dataclasses.dataclass(eq=False)
+class TopK(Step):
+    """The ``k`` largest or smallest of each row of ``load[outer, axis, inner]``, packed.
+
+    Attributes:
+      kept: the outer axes, then the inner ones, row-major.
+      along: walks the axis.
+      load: an element, in terms of the variables above.
+      values: the elements [outer, k, inner], where wanted.
+      indices: where they are in their rows, likewise.
+      inner: the product of the inner axes' extents.
+      k: how many of each row.
+      largest: which ones.
+      is_sorted: whether their order matters.
+    """
+
+    kept: tuple[Loop, ...]
+    along: Loop
+    load: expr.Expr
+    values: Buffer | None
+    indices: Buffer | None
+    inner: dims.Expr
+    k: dims.Expr
+    largest: bool
+    is_sorted: bool
+
+    def reads(self) -> Iterator[Buffer]:
+        """What the rows are computed from."""
+        return _loads(self.load)
+
+    def writes(self) -> Iterator[Buffer]:
+        """Values and indices, where wanted."""
+        for buffer in (self.values, self.indices):
+            if buffer is not None:
+                yield buffer
 
 
 # What a routine is told besides sizes: text is an enumerator.

@@ -21,20 +21,27 @@ from sofie.ir.node import (
     value_shape,
     version_of,
 )
-from sofie.ir.program import Buffer, BufferKind, Output, Program, Read
+from sofie.ir.program import Buffer, BufferKind, Output, Precision, Program, Read
 from sofie.ir.tensor import Strided, Tensor
 from sofie.ops import control_flow, registry
+from sofie.plan.dense_products import dense_products
 from sofie.plan.merge_products import merge_products
+from sofie.plan.precision import with_precision
 
 
-def lower(model: Model) -> Program:
+def lower(model: Model, precision: Precision = Precision.FP32) -> Program:
     """The program that computes the graph's outputs.
+
+    Args:
+      model: checked, and rewritten by the passes.
+      precision: of products of float32 matrices on a GPU.
 
     Raises:
       ModelError: a node can't be lowered although it was accepted, for instance because constant
         sizes contradict each other.
     """
-    return merge_products(_Lowering(model).run())
+    program = merge_products(_Lowering(model).run())
+    return dense_products(with_precision(program, precision))
 
 
 class _Lowering:

@@ -9,7 +9,7 @@ products cost a launch more than their arithmetic, and large ones read their ope
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import sympy
@@ -97,19 +97,77 @@ def _is_movable(steps: list[Step], product: Gemm) -> bool:
         if values is None:
             return False
         for value, loops in values:
-            ranges = {loop.var: loop.extent for loop in loops}
-            loads = [n for n in expr.walk(value) if isinstance(n, expr.Load)]
-            for load in loads:
-                if load.buffer is result and not _is_apart(load.offset, product.n, ranges):
+            places: dict[int, tuple[dims.Expr, dims.Expr]] = {}
+            for load, scope in _loads(value, _Scope.of(loops)):
+                if load.buffer is not result:
+                    continue
+                row, column = scope.split(load.offset, int(product.n))
+                if not dims.stays_below(scope.shifted(column), product.n, scope.ranges):
+                    return False
+                if places.setdefault(id(load), (row, column)) != (row, column):
                     return False
     return True
 
 
-def _is_apart(
-    offset: dims.Expr, width: dims.Expr, ranges: Mapping[sympy.Symbol, dims.Expr]
-) -> bool:
-    """True where an offset has a column that never leaves its row of ``width``."""
-    return dims.stays_below(_split(offset, int(width))[1], width, ranges)
+@dataclasses.dataclass(frozen=True)
+class _Scope:
+    """Where an expression is evaluated: each loop variable is a start and a rest from 0 on.
+
+    Attributes:
+      starts: the start, where it is not 0.
+      ranges: how many values the rest takes.
+    """
+
+    starts: Mapping[sympy.Symbol, dims.Expr]
+    ranges: Mapping[sympy.Symbol, dims.Expr]
+
+    @classmethod
+    def of(cls, loops: Sequence[Loop]) -> _Scope:
+        """All points of some loops."""
+        return cls({}, {loop.var: loop.extent for loop in loops})
+
+    def shifted(self, index: dims.Expr) -> dims.Expr:
+        """An index in terms of the rests, under the variables' names."""
+        return index.xreplace({v: v + start for v, start in self.starts.items()})
+
+    def split(self, offset: dims.Expr, width: int) -> tuple[dims.Expr, dims.Expr]:
+        """Row and column of an offset into rows of ``width``, if the column stays below that."""
+        back = {v: v - start for v, start in self.starts.items()}
+        row, column = _split(self.shifted(offset), width)
+        return row.xreplace(back), column.xreplace(back)
+
+    def branches(self, condition: expr.Expr) -> tuple[_Scope, _Scope]:
+        """The scopes of what is chosen where ``variable < number`` holds, and where not."""
+        if isinstance(condition, expr.Call) and condition.template == "{0} < {1}":
+            index, bound = (a.value if isinstance(a, expr.Index) else None for a in condition.args)
+            extent = self.ranges.get(index)
+            if extent is not None and bound is not None and bound.is_Integer:
+                start = self.starts.get(index, dims.ZERO)
+                below = dataclasses.replace(self, ranges={**self.ranges, index: bound - start})
+                starts = {**self.starts, index: bound}
+                rest = {**self.ranges, index: extent - (bound - start)}
+                return below, _Scope(starts, rest)
+        return self, self
+
+
+def _loads(
+    value: expr.Expr, scope: _Scope, seen: set[tuple[object, ...]] | None = None
+) -> Iterator[tuple[expr.Load, _Scope]]:
+    """Every load of an expression with the scopes that it is evaluated in."""
+    seen = set() if seen is None else seen
+    key = (id(value), *scope.starts.items(), *scope.ranges.items())
+    if key in seen:
+        return
+    seen.add(key)
+    if isinstance(value, expr.Load):
+        yield value, scope
+    for child in value.children():
+        yield from _loads(child, scope, seen)
+    if isinstance(value, expr.Select):
+        for branch, inner in zip(
+            (value.then, value.other), scope.branches(value.condition), strict=True
+        ):
+            yield from _loads(branch, inner, seen)
 
 
 def _values(step: Step) -> list[tuple[expr.Expr, Sequence[Loop]]] | None:
@@ -201,18 +259,24 @@ def _redirect(
     if all(id(buffer) not in moves for buffer in step.reads()):
         return step
 
-    def replace(node: expr.Expr) -> expr.Expr | None:
-        if not isinstance(node, expr.Load) or id(node.buffer) not in moves:
-            return None
-        width, start = moves[id(node.buffer)]
-        row, column = _split(node.offset, width)
-        return expr.Load(node.dtype, result, row * total + column + start)
+    def moved(value: expr.Expr, loops: Sequence[Loop]) -> expr.Expr:
+        offsets: dict[int, dims.Expr] = {}
+        for load, scope in _loads(value, _Scope.of(loops)):
+            if id(load.buffer) in moves:
+                width, start = moves[id(load.buffer)]
+                row, column = scope.split(load.offset, width)
+                offsets[id(load)] = row * total + column + start
 
-    def moved(value: expr.Expr) -> expr.Expr:
+        def replace(node: expr.Expr) -> expr.Expr | None:
+            if id(node) not in offsets:
+                return None
+            return expr.Load(node.dtype, result, offsets[id(node)])
+
         return expr.substitute(value, replace)
 
     assert isinstance(step, Pointwise | Reduce | DenseReduce)
-    store = Store(step.store.buffer, step.store.offset, moved(step.store.value))
+    *loading, stored = [moved(value, loops) for value, loops in _values(step) or ()]
+    store = Store(step.store.buffer, step.store.offset, stored)
     if isinstance(step, Pointwise):
         return dataclasses.replace(step, store=store)
-    return dataclasses.replace(step, load=moved(step.load), store=store)
+    return dataclasses.replace(step, load=loading[0], store=store)

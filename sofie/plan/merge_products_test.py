@@ -5,7 +5,7 @@ import onnx
 import pytest
 from onnx import helper
 
-from sofie.ir.program import Gemm, Program
+from sofie.ir.program import DenseReduce, Gemm, Program
 from sofie.testing.operators import graph, hold
 
 _CASES = [{"N": 2, "P": 5}, {"N": 1, "P": 1}, {"N": 3, "P": 4}]
@@ -32,8 +32,8 @@ def _model(bias: tuple[bool, bool], widths: tuple[int, int], relu: bool = False)
     return graph(nodes, {"x": ("float32", ["N", 4, "P"])}, {"y": "float32"}, constants)
 
 
-def _products(program: Program) -> list[Gemm]:
-    return [s for s in program.steps if isinstance(s, Gemm)]
+def _products(program: Program) -> list[Gemm | DenseReduce]:
+    return [s for s in program.steps if isinstance(s, Gemm | DenseReduce)]
 
 
 @pytest.mark.parametrize("bias", [(False, False), (True, False), (False, True), (True, True)])
@@ -41,8 +41,12 @@ def _products(program: Program) -> list[Gemm]:
 def test_one_launch(bias: tuple[bool, bool], widths: tuple[int, int]) -> None:
     program = hold(_model(bias, widths), _CASES, tolerance=1e-4)
     (product,) = _products(program)
-    assert int(product.n) == sum(widths)
-    assert (product.bias is None) == (bias == (False, False))
+    if isinstance(product, Gemm):
+        outputs, added = int(product.n), product.bias
+    else:
+        outputs, added = product.layers[0].outputs, product.layers[0].bias
+    assert outputs == sum(widths)
+    assert (added is None) == (bias == (False, False))
 
 
 def test_other_activations_stay_apart() -> None:
@@ -72,3 +76,19 @@ def test_results_that_are_read_as_one_long_row_stay_apart() -> None:
         nodes, {"x": ("float32", ["N", 4])}, {"y0": "float32", "y1": "float32"}, constants
     )
     hold(model, [{"N": 5}, {"N": 1}, {"N": 0}])
+
+
+@pytest.mark.parametrize("before", [3, 4, 8])
+def test_a_concatenation_reads_the_joined_result(before: int) -> None:
+    """Behind a guard, a column counts from where its part of the concatenation begins."""
+    rng = np.random.default_rng(9)
+    constants = {f"w{i}": rng.standard_normal((4, 4, 1)).astype(np.float32) for i in range(2)}
+    nodes = [helper.make_node("Relu", ["x"], ["p"])]
+    nodes += [helper.make_node("Conv", ["p", f"w{i}"], [f"c{i}"]) for i in range(2)]
+    nodes.append(helper.make_node("Concat", ["z", "c0", "c1"], ["y"], axis=1))
+    inputs: dict[str, tuple[str, list[int | str]]] = {
+        "x": ("float32", ["N", 4, "P"]),
+        "z": ("float32", ["N", before, "P"]),
+    }
+    program = hold(graph(nodes, inputs, {"y": "float32"}, constants), _CASES, tolerance=1e-4)
+    assert len(_products(program)) == 1

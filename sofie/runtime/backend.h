@@ -83,7 +83,13 @@ class LaunchContext {
   }
   // The last step begun, -1 before the first.
   int step() const { return step_; }
-  void ResetStep() { step_ = -1; }
+  // A run begins.
+  void ResetStep() {
+    step_ = -1;
+    first_ = true;
+  }
+  // True at the first call of a run: what is ahead in the queue is not of this run.
+  bool TakeFirst() { return std::exchange(first_, false); }
   StepHook* hook() const { return hook_; }
   void set_hook(StepHook* hook) { hook_ = hook; }
 
@@ -100,6 +106,7 @@ class LaunchContext {
   void* random_state_ = nullptr;
   int segment_ = 0;
   int step_ = -1;
+  bool first_ = true;
   StepHook* hook_ = nullptr;
   std::shared_ptr<void> launcher_state_;
 };

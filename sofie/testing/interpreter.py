@@ -34,6 +34,7 @@ from sofie.ir.program import (
     Scatter,
     Step,
     Store,
+    TopK,
     launches,
 )
 from sofie.plan.lifetimes import Lifetime, lifetimes
@@ -174,6 +175,8 @@ class _Machine:
                 self._gemm(step)
             elif isinstance(step, DenseReduce):
                 self._dense(step)
+            elif isinstance(step, TopK):
+                self._topk(step)
             elif isinstance(step, Routine):
                 self._routine(step)
             else:
@@ -251,6 +254,20 @@ class _Machine:
         for key, buffer in step.outputs.items():
             if buffer is not None:
                 self._write(buffer, results[key])
+
+    def _topk(self, step: TopK) -> None:
+        count = math.prod(self.size(loop.extent) for loop in step.kept)
+        axis, inner, k = (self.size(x) for x in (step.along.extent, step.inner, step.k))
+        points = _Point(self, self._grid((*step.kept, step.along)), count * axis)
+        rows = points.value(step.load).reshape(-1, inner, axis) if inner else np.zeros((0, 0, axis))
+        rows = rows.transpose(0, 2, 1)
+        # The complement of an integer has the opposite order; its negative may overflow.
+        keys = np.invert(rows) if rows.dtype.kind in "iu" else -rows
+        order = np.argsort(keys if step.largest else rows, axis=1, kind="stable")[:, :k]
+        if step.values is not None:
+            self._write(step.values, np.take_along_axis(rows, order, axis=1))
+        if step.indices is not None:
+            self._write(step.indices, order)
 
     def _write(self, buffer: Buffer, data: Array) -> None:
         self.buffer(buffer)[:] = data.reshape(-1)

@@ -25,15 +25,6 @@ def _rows(inputs: Arrays, sizes: Sizes) -> Array:
     return x.reshape(sizes["outer"], sizes["axis"], sizes["inner"])
 
 
-def _topk(inputs: Arrays, sizes: Sizes, options: Options) -> dict[str, Array]:
-    rows = _rows(inputs, sizes)
-    # The complement of an integer has the opposite order; its negative may overflow.
-    keys = np.invert(rows) if rows.dtype.kind in "iu" else -rows
-    order = np.argsort(keys if options["largest"] else rows, axis=1, kind="stable")
-    order = order[:, : sizes["k"]]
-    return {"values": np.take_along_axis(rows, order, axis=1), "indices": order}
-
-
 def _scan(inputs: Arrays, sizes: Sizes, options: Options) -> dict[str, Array]:
     rows = _rows(inputs, sizes)
     if options["reverse"]:
@@ -75,6 +66,5 @@ def _tree_ensemble(inputs: Arrays, sizes: Sizes, options: Options) -> dict[str, 
 
 ROUTINES: Mapping[str, Callable[[Arrays, Sizes, Options], dict[str, Array]]] = {
     "Scan": _scan,
-    "TopK": _topk,
     "TreeEnsemble": _tree_ensemble,
 }

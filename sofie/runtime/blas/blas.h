@@ -8,6 +8,7 @@
 
 #include "sofie/runtime/backend.h"
 #include "sofie/runtime/float16.h"
+#include "sofie/runtime/precision.h"
 
 namespace sofie {
 
@@ -19,9 +20,9 @@ enum class Epilogue : uint8_t { kNone, kRelu, kGelu };
 // of A[k, m] with lda ≥ m; op(B) = B[k, n] with ldb ≥ n, or the transpose of B[n, k] with
 // ldb ≥ k; ldd ≥ n. Strides are the elements between successive matrices of a batch; 0 for A or B
 // means that all share the operand. D overlaps nothing. With beta == 0 the old D is not read.
-// With k == 0 the product is zero. T is float, double, Float16 or BFloat16. float
-// products use float arithmetic, never TF32; those of the 16-bit types are summed, with all that
-// follows, in float and rounded once.
+// With k == 0 the product is zero. T is float, double, Float16 or BFloat16. those of the
+// 16-bit types are summed, with all that follows, in float and rounded once. `precision` is of float
+// products alone.
 template <class T>
 struct GemmArgs {
   // What is computed in.
@@ -46,6 +47,7 @@ struct GemmArgs {
   Scalar alpha = 1;
   Scalar beta = 0;
   Epilogue epilogue = Epilogue::kNone;
+  Precision precision = Precision::kFloat32;
 };
 
 // What the launcher calls: a Blas with products of all precisions.

@@ -53,30 +53,43 @@ template <>
 struct Types<float> {
   static constexpr cudaDataType_t kData = CUDA_R_32F;
   static constexpr cudaDataType_t kScalar = CUDA_R_32F;
-  static constexpr cublasComputeType_t kCompute = CUBLAS_COMPUTE_32F;
+  static cublasComputeType_t Compute(Precision precision) {
+    switch (precision) {
+      case Precision::kFloat32:
+        return CUBLAS_COMPUTE_32F;
+      case Precision::kTf32:
+        return CUBLAS_COMPUTE_32F_FAST_TF32;
+      case Precision::kBfloat16:
+        return CUBLAS_COMPUTE_32F_FAST_16BF;
+      case Precision::kFloat16:
+        return CUBLAS_COMPUTE_32F_FAST_16F;
+    }
+    return CUBLAS_COMPUTE_32F;
+  }
 };
 template <>
 struct Types<double> {
   static constexpr cudaDataType_t kData = CUDA_R_64F;
   static constexpr cudaDataType_t kScalar = CUDA_R_64F;
-  static constexpr cublasComputeType_t kCompute = CUBLAS_COMPUTE_64F;
+  static cublasComputeType_t Compute(Precision) { return CUBLAS_COMPUTE_64F; }
 };
 template <>
 struct Types<Float16> {
   static constexpr cudaDataType_t kData = CUDA_R_16F;
   static constexpr cudaDataType_t kScalar = CUDA_R_32F;
-  static constexpr cublasComputeType_t kCompute = CUBLAS_COMPUTE_32F;
+  static cublasComputeType_t Compute(Precision) { return CUBLAS_COMPUTE_32F; }
 };
 template <>
 struct Types<BFloat16> {
   static constexpr cudaDataType_t kData = CUDA_R_16BF;
   static constexpr cudaDataType_t kScalar = CUDA_R_32F;
-  static constexpr cublasComputeType_t kCompute = CUBLAS_COMPUTE_32F;
+  static cublasComputeType_t Compute(Precision) { return CUBLAS_COMPUTE_32F; }
 };
 
 // All that the choice of an algorithm depends on, and nothing else.
 struct Key {
   DType dtype;
+  Precision precision;
   bool trans_a;
   bool trans_b;
   bool accumulates;  // beta != 0
@@ -179,6 +192,7 @@ class CublasLt final : public GemmBlas {
     const bool fuses = !std::is_same_v<T, double> && args.epilogue != Epilogue::kGelu;
     const Key key = {
         .dtype = kDTypeOf<T>,
+        .precision = args.precision,
         .trans_a = args.trans_a,
         .trans_b = args.trans_b,
         .accumulates = args.beta != 0,
@@ -235,11 +249,18 @@ class CublasLt final : public GemmBlas {
     return plans_.emplace(key, std::move(plan)).first->second;
   }
 
-  // False if cuBLASLt has no algorithm.
+  // False if cuBLASLt has no algorithm. Where it has none of a precision, float arithmetic serves.
   template <class T>
   bool Choose(const Key& key, bool bias, bool relu, Plan* plan) {
+    return ChooseWith<T>(Types<T>::Compute(key.precision), key, bias, relu, plan) ||
+           (key.precision != Precision::kFloat32 &&
+            ChooseWith<T>(Types<T>::Compute(Precision::kFloat32), key, bias, relu, plan));
+  }
+
+  template <class T>
+  bool ChooseWith(cublasComputeType_t compute, const Key& key, bool bias, bool relu, Plan* plan) {
     cublasLtMatmulDesc_t description = nullptr;
-    Check(cublasLtMatmulDescCreate(&description, Types<T>::kCompute, Types<T>::kScalar),
+    Check(cublasLtMatmulDescCreate(&description, compute, Types<T>::kScalar),
           "cublasLtMatmulDescCreate");
     plan->description.reset(description);
     Set(description, CUBLASLT_MATMUL_DESC_TRANSA, key.trans_b ? CUBLAS_OP_T : CUBLAS_OP_N);

@@ -29,6 +29,13 @@ struct RowSum {
   ALPAKA_FN_ACC void Store(I o, float sum) const { out[o] = sum; }
 };
 
+template <class I>
+struct RowOf {
+  const float* x;
+  I columns;
+  ALPAKA_FN_ACC float Load(I row, I j) const { return x[row * columns + j]; }
+};
+
 TEST(CaptureTest, GraphsReplayEveryKindOfStep) {
   TestContext<Cuda> context;
   const int64_t rows = 50;
@@ -46,12 +53,9 @@ TEST(CaptureTest, GraphsReplayEveryKindOfStep) {
     launcher.Reduce<ReducePolicy<Along::kReduced, 32>>(
         std::array<int64_t, 1>{rows}, std::array<int64_t, 1>{columns},
         [&]<class I>() { return RowSum<I>{x.data(), sums.data(), static_cast<I>(columns)}; });
-    launcher.TopK(TopKArgs<float>{.x = x.data(),
-                                  .indices = indices.data(),
-                                  .outer = rows,
-                                  .axis = columns,
-                                  .inner = 1,
-                                  .k = 3});
+    launcher.TopK(std::array<int64_t, 1>{rows},
+                  TopKArgs<float>{.indices = indices.data(), .axis = columns, .k = 3},
+                  [&]<class I>() { return RowOf<I>{x.data(), static_cast<I>(columns)}; });
     GemmArgs<float> gemm{.a = x.data(), .b = weights.data(), .d = product.data()};
     gemm.m = rows;
     gemm.n = 8;

@@ -1,5 +1,5 @@
 // Chains of dense layers on a GPU's tensor cores. A block takes a tile of rows through all layers:
-// the rows stay in shared memory, split into bfloat16 parts (dense_mma.h), and the weights stream
+// the rows stay in shared memory, split into 16-bit parts (dense_mma.h), and the weights stream
 // past them in slices.
 #ifndef SOFIE_RUNTIME_KERNELS_DENSE_GPU_H_
 #define SOFIE_RUNTIME_KERNELS_DENSE_GPU_H_
@@ -52,14 +52,12 @@ constexpr WarpGrid ChooseWarpGrid(int rows, int columns, int rows_together) {
 }
 
 // All constants of a kernel that takes tiles of kTileRows rows.
-template <class Shape, int kTileRows_, int kSlice_, int kMostSlices_>
+template <class Shape, int kTileRows_, int kSlice_, int kFewSlices>
 struct DenseTiling {
   static constexpr int kTileRows = kTileRows_;
   // Columns of a weight that are in one slice.
   static constexpr int kSlice = kSlice_;
-  // Slices in shared memory, if it is large enough: one in use, the others on their way.
-  static constexpr int kMostSlices = kMostSlices_;
-  static constexpr int kParts = Shape::kPrecision == Precision::kFloat32 ? 3 : 2;
+  static constexpr int kParts = PartsOf(Shape::kPrecision);
   static constexpr int kLayers = Shape::kLayers;
   static constexpr int kGroups = kTileRows / Shape::kRows;
 
@@ -109,32 +107,74 @@ struct DenseTiling {
     return most;
   }
   // Blocks that are to share a multiprocessor, by their registers and memory.
-  static constexpr int kBlocks = Accumulators() > 64 || SharedBytes(kMostSlices) > 112 * 1024 ? 1
-                                                                                              : 2;
+  static constexpr int Blocks() {
+    return Accumulators() > 64 || SharedBytes(kFewSlices) > 112 * 1024 ? 1 : 2;
+  }
+  static constexpr int kBlocks = Blocks();
+  // Slices in shared memory, if it is large enough: one in use, the others on their way, the more
+  // the less of their latency is left.
+  static constexpr int MostSlices() {
+    const int limit = (Blocks() == 1 ? 224 : 112) * 1024;
+    int most = kFewSlices;
+    while (most < 16 && most <= AllSlices() && SharedBytes(most + 1) <= limit) ++most;
+    return most;
+  }
+  static constexpr int kMostSlices = MostSlices();
 };
 
-template <class Shape, int kTileRows = 128>
-constexpr int ChooseTileRows() {
-  using Tiling = DenseTiling<Shape, kTileRows, 16, 3>;
+// Columns of a slice for large tiles: with one product for each pair of elements, a barrier for
+// every 16 would take longer than the products.
+template <class Shape>
+constexpr int LargeSlice() {
+  return PartsOf(Shape::kPrecision) == 1 ? 32 : 16;
+}
+
+// The most rows, up to kTileRows, for which a block has registers enough, and for few registers at
+// most kKilobytes of shared memory.
+template <class Shape, int kTileRows, int kKilobytes>
+constexpr int TileRowsWithin() {
+  using Tiling = DenseTiling<Shape, kTileRows, LargeSlice<Shape>(), 3>;
   if constexpr (kTileRows <= std::max(Shape::kRows, 16)) {
     return std::max(Shape::kRows, 16);
   } else if constexpr (kTileRows % Shape::kRows == 0 && Tiling::Accumulators() <= 96 &&
-                       Tiling::SharedBytes(Tiling::kMostSlices) <=
-                           (Tiling::Accumulators() > 64 ? 224 : 112) * 1024) {
+                       Tiling::SharedBytes(3) <=
+                           (Tiling::Accumulators() > 64 ? 224 : kKilobytes) * 1024) {
     return kTileRows;
   } else {
-    return ChooseTileRows<Shape, kTileRows - 32>();
+    return TileRowsWithin<Shape, kTileRows - 32, kKilobytes>();
   }
 }
+// Two blocks for each multiprocessor, if their tiles are not too small.
+template <class Shape>
+constexpr int ChooseTileRows() {
+  constexpr int kRowsOfTwo = TileRowsWithin<Shape, 128, 112>();
+  return kRowsOfTwo >= 64 ? kRowsOfTwo : TileRowsWithin<Shape, 128, 224>();
+}
+
+// The outputs of a single layer of single rows are cut into panels of equal width, up to kMost
+// columns: the shape that computes one of them. Other shapes have one panel.
+template <class Shape, int kMost>
+struct DensePanel {
+  using Type = Shape;
+};
+template <int kMost, Precision kPrecision, int kInput, int kOutput>
+struct DensePanel<DenseShape<1, kPrecision, kInput, kOutput>, kMost> {
+  static constexpr int Width() {
+    int width = kMost;
+    while (kOutput % width != 0) width -= 8;
+    return width;
+  }
+  using Type = DenseShape<1, kPrecision, kInput, Width()>;
+};
 
 // Tiles of many rows need fewer reads of the weights, tiles of few rows occupy more blocks.
 template <class Shape>
-using LargeTiling = DenseTiling<Shape, ChooseTileRows<Shape>(), 16, 3>;
+using LargeTiling = DenseTiling<Shape, ChooseTileRows<Shape>(), LargeSlice<Shape>(), 3>;
 template <class Shape>
 using SmallTiling = DenseTiling<Shape, std::max(Shape::kRows, 16), 32, 4>;
 
-// The kernel. Its blocks loop over the tiles, and the slices of the next tile are on their way
-// while this one ends.
+// The kernel. Its blocks loop over the tiles of a panel, and the slices of the next tile are on
+// their way while this one ends.
 template <class Body, class I, size_t K, class Shape, class Tiling>
 struct DenseTiles {
   static constexpr int kParts = Tiling::kParts;
@@ -145,7 +185,8 @@ struct DenseTiles {
   DenseLayer layers[Shape::kLayers];
   I groups;
   uint32_t tiles;
-  int slices;  // in shared memory: Tiling::kMostSlices, or 2
+  int slices;     // in shared memory: Tiling::kMostSlices, or 2
+  bool constant;  // all weights and biases are
 
   __device__ __forceinline__ void operator()() const {
     extern __shared__ __align__(128) unsigned char shared[];
@@ -163,6 +204,7 @@ struct DenseTiles {
     const uint32_t thread = threadIdx.x;
     const uint32_t lane = thread % kWarpThreads;
     const uint32_t warp = thread / kWarpThreads;
+    const uint32_t panel = blockIdx.y;
     uint32_t next_tile;   // whose slices are fetched
     int next_slice = 0;   // of that tile
     int fetch_place = 0;  // in shared memory
@@ -177,8 +219,10 @@ struct DenseTiles {
           next_tile(blockIdx.x) {}
 
     __device__ __forceinline__ void Run() {
+      if (!kernel.constant) WaitForKernelAhead();
       for (int i = 1; i < kernel.slices; ++i) Fetch();
       CopyBiases(std::make_index_sequence<Shape::kLayers>());
+      if (kernel.constant) WaitForKernelAhead();
       for (uint32_t t = blockIdx.x; t < kernel.tiles; t += gridDim.x) {
         // The last layer of the tile before has been read.
         __syncthreads();
@@ -196,7 +240,8 @@ struct DenseTiles {
     __device__ __forceinline__ void CopyBias() {
       const float* const bias = kernel.layers[kLayer].bias;
       if (thread < Tiling::Outputs(kLayer)) {
-        biases[Tiling::BiasBegin(kLayer) + thread] = bias == nullptr ? 0.0f : bias[thread];
+        biases[Tiling::BiasBegin(kLayer) + thread] =
+            bias == nullptr ? 0.0f : bias[panel * Tiling::Outputs(kLayer) + thread];
       }
     }
 
@@ -225,7 +270,8 @@ struct DenseTiles {
       constexpr int kFloats = kInputs % 4 == 0 ? 4 : 1;
       constexpr int kCopies = Tiling::kSlice / kFloats;
       constexpr int kAll = Tiling::Outputs(kLayer) * kCopies;
-      const float* const weight = kernel.layers[kLayer].weight;
+      const float* const weight =
+          kernel.layers[kLayer].weight + panel * (Tiling::Outputs(kLayer) * kInputs);
       const uint32_t to = SharedAddress(weights + fetch_place * Tiling::SliceFloats());
 #pragma unroll
       for (int begin = 0; begin < kAll; begin += kBlockThreads) {
@@ -274,7 +320,7 @@ struct DenseTiles {
     }
     __device__ __forceinline__ void Put(uint32_t row, uint32_t column, float x, float y) {
       uint32_t words[kParts];
-      Split(x, y, words);
+      Split<Shape::kPrecision>(x, y, words);
       uint32_t* const to = reinterpret_cast<uint32_t*>(tile) + WordOf(row, column);
 #pragma unroll
       for (int p = 0; p < kParts; ++p) to[p * (Tiling::PartBytes() / 4)] = words[p];
@@ -434,8 +480,8 @@ struct DenseTiles {
 #pragma unroll
       for (int j = 0; j < kColumnTiles; ++j) {
         const float4 w = *reinterpret_cast<const float4*>(from + j * 8 * Tiling::kSlice);
-        Split(w.x, w.y, b.words[j][0]);
-        Split(w.z, w.w, b.words[j][1]);
+        Split<Shape::kPrecision>(w.x, w.y, b.words[j][0]);
+        Split<Shape::kPrecision>(w.z, w.w, b.words[j][1]);
       }
     }
 
@@ -491,7 +537,7 @@ struct DenseTiles {
     __device__ __forceinline__ static void Multiply(float (&d)[4], const uint32_t (&a)[kParts][4],
                                                     const uint32_t (&b)[2][kParts], int product) {
       const PartProduct at = PartProducts<kParts>::At(product);
-      MultiplyAdd(d, a[at.a], b[0][at.b], b[1][at.b]);
+      MultiplyAdd<Shape::kPrecision>(d, a[at.a], b[0][at.b], b[1][at.b]);
     }
 
     template <int kRowTiles, int kColumnTiles>
@@ -566,7 +612,7 @@ struct DenseTiles {
     template <size_t... A>
     __device__ __forceinline__ void StoreAt(const Indices<I, K>& index, I c, float value,
                                             std::index_sequence<A...>) const {
-      kernel.body.Store(index.value[A]..., c, value);
+      kernel.body.Store(index.value[A]..., static_cast<I>(panel * Shape::kOutput) + c, value);
     }
   };
 };
@@ -581,8 +627,10 @@ __global__ void __launch_bounds__(kBlockThreads, kBlocks)
 template <class Body, class I, size_t K, class Shape>
 struct DenseOnGpu {
   using Layers = std::array<DenseLayer, Shape::kLayers>;
-  using Large = LargeTiling<Shape>;
-  using Small = SmallTiling<Shape>;
+  using LargeShape = typename DensePanel<Shape, 256>::Type;
+  using SmallShape = typename DensePanel<Shape, 32>::Type;
+  using Large = LargeTiling<LargeShape>;
+  using Small = SmallTiling<SmallShape>;
 
   static void Launch(LaunchContext& context, const Body& body, const std::array<int64_t, K>& kept,
                      const Layers& layers) {
@@ -591,63 +639,65 @@ struct DenseOnGpu {
         throw ArgumentError("Dense: a weight is not 16-byte aligned");
       }
     }
-    int shared_bytes = 0;
-    Check(cudaDeviceGetAttribute(&shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin,
-                                 context.device_index()),
-          "cudaDeviceGetAttribute");
-    // The time that the busiest multiprocessor takes, in rows; small tiles use it half as well.
-    const int64_t multiprocessors = LimitsOf<Cuda>(context).multiprocessors;
-    const auto time = [&](int64_t groups_per_tile, int64_t rows) {
-      const int64_t tiles = (Elements(kept) + groups_per_tile - 1) / groups_per_tile;
-      return (tiles + multiprocessors - 1) / multiprocessors * rows;
+    // The time that the busiest multiprocessor takes, in elements of the outputs; small tiles use
+    // it half as well.
+    const auto time = [&]<class PanelShape, class Tiling>() {
+      const int64_t tiles = Panels<PanelShape>() * Tiles<Tiling>(kept);
+      const int64_t multiprocessors = LimitsOf(context).multiprocessors;
+      return (tiles + multiprocessors - 1) / multiprocessors * Tiling::kTileRows *
+             PanelShape::kOutput;
     };
-    if (Large::SharedBytes(2) <= shared_bytes &&
-        time(Large::kGroups, Large::kTileRows) <= time(Small::kGroups, 2 * Small::kTileRows)) {
-      LaunchWith<Large>(context, body, kept, layers, shared_bytes);
+    if (Large::SharedBytes(2) <= LimitsOf(context).shared_bytes &&
+        time.template operator()<LargeShape, Large>() <=
+            2 * time.template operator()<SmallShape, Small>()) {
+      LaunchWith<LargeShape, Large>(context, body, kept, layers);
     } else {
-      LaunchWith<Small>(context, body, kept, layers, shared_bytes);
+      LaunchWith<SmallShape, Small>(context, body, kept, layers);
     }
   }
 
  private:
-  static void Check(cudaError_t status, const char* call) {
-    if (status == cudaSuccess) return;
-    static_cast<void>(cudaGetLastError());
-    throw DeviceError(std::string(call) + " failed: " + cudaGetErrorString(status));
+  template <class PanelShape>
+  static constexpr int64_t Panels() {
+    return Shape::kOutput / PanelShape::kOutput;
+  }
+  template <class Tiling>
+  static int64_t Tiles(const std::array<int64_t, K>& kept) {
+    return (Elements(kept) + Tiling::kGroups - 1) / Tiling::kGroups;
   }
 
-  template <class Tiling>
+  template <class PanelShape, class Tiling>
   static void LaunchWith(LaunchContext& context, const Body& body,
-                         const std::array<int64_t, K>& kept, const Layers& layers,
-                         int shared_bytes) {
-    using Kernel = DenseTiles<Body, I, K, Shape, Tiling>;
-    const int64_t groups = Elements(kept);
-    const int64_t tiles = (groups + Tiling::kGroups - 1) / Tiling::kGroups;
+                         const std::array<int64_t, K>& kept, const Layers& layers) {
+    using Kernel = DenseTiles<Body, I, K, PanelShape, Tiling>;
+    const GpuLimits& limits = LimitsOf(context);
+    const int64_t tiles = Tiles<Tiling>(kept);
     const int slices =
-        Tiling::SharedBytes(Tiling::kMostSlices) <= shared_bytes ? Tiling::kMostSlices : 2;
-    if (Tiling::SharedBytes(slices) > shared_bytes) {
-      throw DeviceError("the device has " + std::to_string(shared_bytes) +
+        Tiling::SharedBytes(Tiling::kMostSlices) <= limits.shared_bytes ? Tiling::kMostSlices : 2;
+    if (Tiling::SharedBytes(slices) > limits.shared_bytes) {
+      throw DeviceError("the device has " + std::to_string(limits.shared_bytes) +
                         " bytes of shared memory for a block; a chain of dense layers needs " +
                         std::to_string(Tiling::SharedBytes(slices)));
     }
     Kernel kernel = {.body = body,
                      .kept = IndexSpace<I, K>(kept),
                      .layers = {},
-                     .groups = static_cast<I>(groups),
+                     .groups = static_cast<I>(Elements(kept)),
                      .tiles = static_cast<uint32_t>(tiles),
-                     .slices = slices};
+                     .slices = slices,
+                     .constant = std::all_of(layers.begin(), layers.end(),
+                                             [](const auto& layer) { return layer.constant; })};
     std::copy(layers.begin(), layers.end(), kernel.layers);
     const auto entry = reinterpret_cast<const void*>(&DenseEntry<Kernel, Tiling::kBlocks>);
-    Check(cudaFuncSetAttribute(entry, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                               Tiling::SharedBytes(slices)),
-          "cudaFuncSetAttribute");
-    const int64_t blocks = std::min<int64_t>(
-        tiles, int64_t{LimitsOf<Cuda>(context).multiprocessors} * Tiling::kBlocks);
-    void* arguments[] = {&kernel};
-    Check(
-        cudaLaunchKernel(entry, dim3(static_cast<uint32_t>(blocks)), dim3(kBlockThreads), arguments,
-                         Tiling::SharedBytes(slices), static_cast<cudaStream_t>(context.queue())),
-        "kernel launch");
+    CheckCall(cudaFuncSetAttribute(entry, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                   Tiling::SharedBytes(slices)),
+              "cudaFuncSetAttribute");
+    constexpr int64_t kPanels = Panels<PanelShape>();
+    const int64_t at_once = int64_t{limits.multiprocessors} * Tiling::kBlocks;
+    const int64_t blocks = std::min(tiles, (at_once + kPanels - 1) / kPanels);
+    LaunchKernel(context, entry,
+                 dim3(static_cast<uint32_t>(blocks), static_cast<uint32_t>(kPanels)),
+                 Tiling::SharedBytes(slices), &kernel);
   }
 };
 

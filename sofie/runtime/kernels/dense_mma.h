@@ -1,4 +1,5 @@
-// Tensor-core products of float matrices whose elements are split into bfloat16 parts.
+// Tensor-core products of float matrices whose elements are held in parts of 16 bits: bfloat16, or
+// one float16 each in that precision.
 //
 // A float has 24 significant bits, a bfloat16 8 and the same exponents: three parts hold a float
 // exactly. A product of two floats is then the sum of the parts' products, of which those below
@@ -15,7 +16,14 @@
 
 #include <cstdint>
 
+#include "sofie/runtime/precision.h"
+
 namespace sofie::kernels {
+
+// Parts of an element: three bfloat16 hold a float, two hold 16 bits of it.
+constexpr int PartsOf(Precision precision) {
+  return precision == Precision::kFloat32 ? 3 : precision == Precision::kTf32 ? 2 : 1;
+}
 
 // The products of parts that count, smallest first: part `a` of the left element, `b` of the right.
 struct PartProduct {
@@ -24,7 +32,11 @@ struct PartProduct {
 };
 template <int kParts>
 struct PartProducts;
-// Sixteen bits, which is more than TF32's eleven.
+template <>
+struct PartProducts<1> {
+  static constexpr int kCount = 1;
+  __device__ static constexpr PartProduct At(int) { return {0, 0}; }
+};
 template <>
 struct PartProducts<2> {
   static constexpr int kCount = 3;
@@ -43,25 +55,38 @@ struct PartProducts<3> {
 };
 
 // Splits x and y; each word holds a part of x in its lower half and one of y in its upper half.
-template <int kParts>
-__device__ __forceinline__ void Split(float x, float y, uint32_t (&words)[kParts]) {
+template <Precision kPrecision>
+__device__ __forceinline__ void Split(float x, float y, uint32_t (&words)[PartsOf(kPrecision)]) {
+  if constexpr (kPrecision == Precision::kFloat16) {
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(words[0]) : "f"(y), "f"(x));
+  } else {
 #pragma unroll
-  for (int p = 0; p < kParts; ++p) {
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(words[p]) : "f"(y), "f"(x));
-    x -= __uint_as_float(words[p] << 16);
-    y -= __uint_as_float(words[p] & 0xffff0000u);
+    for (int p = 0; p < PartsOf(kPrecision); ++p) {
+      asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(words[p]) : "f"(y), "f"(x));
+      x -= __uint_as_float(words[p] << 16);
+      y -= __uint_as_float(words[p] & 0xffff0000u);
+    }
   }
 }
 
 // d[16, 8] += a[16, 16] · b[16, 8] by a warp. Lane l holds of a the rows l/4 and l/4 + 8, of b and
 // d the columns l/4, and l%4 · 2 + {0, 1}, as PTX lays them out.
+template <Precision kPrecision>
 __device__ __forceinline__ void MultiplyAdd(float (&d)[4], const uint32_t (&a)[4], uint32_t b0,
                                             uint32_t b1) {
-  asm volatile(
-      "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
-      "{%8, %9}, {%0, %1, %2, %3};"
-      : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  if constexpr (kPrecision == Precision::kFloat16) {
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+        "{%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  } else {
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+        "{%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  }
 }
 
 __device__ __forceinline__ uint32_t SharedAddress(const void* pointer) {

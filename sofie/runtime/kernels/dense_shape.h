@@ -8,12 +8,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "sofie/runtime/precision.h"
+
 namespace sofie::kernels {
 
-// How products are computed on a GPU; CPUs always use float arithmetic. kFloat32 is at least as
-// accurate as float arithmetic, but an infinite operand may give NaN where that gives an infinity.
-// kTf32 is at least as accurate as TF32: factors keep 16 significant bits or more.
-enum class Precision : uint8_t { kFloat32, kTf32 };
+using ::sofie::Precision;
 
 // out = activation(in · weightᵀ + bias): weight is [width out, width in], row-major and 16-byte
 // aligned; bias has [width out] elements or is null; the activation is ReLU, or none. All in the
@@ -22,10 +21,12 @@ struct DenseLayer {
   const float* weight = nullptr;
   const float* bias = nullptr;
   bool relu = false;
+  bool constant = false;  // nothing in the queue writes the weight or the bias
 };
 
 // Groups of kRows_ rows that go through layers of widths kWidths_: those of the input and of each
 // layer's output. The kernels are made for widths that are multiples of 32; others only cost more.
+// On a GPU an infinite operand may give NaN where float arithmetic gives an infinity.
 template <int kRows_, Precision kPrecision_, int... kWidths_>
 struct DenseShape {
   static constexpr int kRows = kRows_;
@@ -42,11 +43,12 @@ struct DenseShape {
   static_assert(
       [] {
         for (size_t i = 1; i < kWidths.size(); ++i) {
-          if (kWidths[i] < 8 || kWidths[i] > 256 || kWidths[i] % 8 != 0) return false;
+          const int most = kLayers == 1 && kRows == 1 ? 1024 : 256;
+          if (kWidths[i] < 8 || kWidths[i] > most || kWidths[i] % 8 != 0) return false;
         }
         return true;
       }(),
-      "the layers' widths must be multiples of 8 in 8 … 256");
+      "the layers' widths must be multiples of 8 in 8 … 256, of one layer of single rows … 1024");
 };
 
 }  // namespace sofie::kernels

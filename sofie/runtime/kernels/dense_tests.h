@@ -50,6 +50,7 @@ struct PlainRows {
 struct DenseOptions {
   bool bias = true;
   bool relu = true;
+  bool constant = true;
 };
 
 // The layers of a shape, with weights and biases of about the size that keeps values near 1.
@@ -76,6 +77,7 @@ class DenseLayers {
       // With more than one layer, biases and activations of all kinds side by side.
       if (HasBias(i)) layers[i].bias = biases_[i]->data();
       layers[i].relu = HasRelu(i);
+      layers[i].constant = options_.constant;
     }
     return layers;
   }
@@ -173,8 +175,7 @@ class DenseTest : public ::testing::Test {
       }
     }
     const std::vector<float>& got = out.Read(context_);
-    const bool coarse = B::kGpu && Shape::kPrecision == Precision::kTf32;
-    const double tolerance = coarse ? 1e-3 : 1e-6;
+    const double tolerance = 1e-6 * PrecisionLoss<B>(Shape::kPrecision);
     const Errors errors = {RelativeError(got, expected), RelativeError(float_loop, expected)};
     EXPECT_LT(errors.kernel, tolerance);
     double scale = 0;
@@ -197,7 +198,7 @@ class DenseTest : public ::testing::Test {
     Gathered<Shape, Max<float>>(7, 1, {.relu = false});
     Gathered<Shape, Sum<float>>(11, 10, {.bias = false});
     Gathered<Shape, Max<float>>(10, 100);
-    Gathered<Shape, Sum<float>>(20, 50);
+    Gathered<Shape, Sum<float>>(20, 50, {.constant = false});
     Gathered<Shape, Sum<float>>(2501, 1, {.bias = false, .relu = false});
   }
 
@@ -229,10 +230,23 @@ TYPED_TEST(DenseTest, NarrowestInput) {
 TYPED_TEST(DenseTest, Tf32) {
   this->template AllSizes<DenseShape<16, Precision::kTf32, 64, 128, 96>>();
 }
+TYPED_TEST(DenseTest, Bfloat16) {
+  this->template AllSizes<DenseShape<16, Precision::kBfloat16, 64, 128, 96>>();
+  this->template AllSizes<DenseShape<16, Precision::kBfloat16, 256, 256, 256>>();
+}
+TYPED_TEST(DenseTest, Float16) {
+  this->template AllSizes<DenseShape<16, Precision::kFloat16, 64, 128, 96>>();
+}
 
 TYPED_TEST(DenseTest, SingleRows) {
   this->template AllSizes<DenseShape<1, Precision::kFloat32, 20, 32>>();
   this->template AllSizes<DenseShape<1, Precision::kFloat32, 11, 32>>();
+}
+
+TYPED_TEST(DenseTest, Panels) {
+  this->template AllSizes<DenseShape<1, Precision::kFloat32, 128, 768>>();
+  this->template AllSizes<DenseShape<1, Precision::kFloat32, 448, 384>>();
+  this->template AllSizes<DenseShape<1, Precision::kBfloat16, 33, 8 * 37>>();
 }
 
 TYPED_TEST(DenseTest, SingleRowsNeedNoCombine) {
@@ -276,6 +290,17 @@ TYPED_TEST(DenseTest, IsAsAccurateAsFloatArithmetic) {
             100, 30));
   check("512-256, rows",
         this->template Gathered<DenseShape<1, Precision::kFloat32, 512, 256>, Sum<float>>(10, 11));
+}
+
+// What rounding the factors leaves: the precision asked for reaches the tensor cores.
+TYPED_TEST(DenseTest, RoundsAsFarAsItMay) {
+  const auto bf16 =
+      this->template Gathered<DenseShape<16, Precision::kBfloat16, 64, 64, 64>, Sum<float>>(10, 11);
+  const auto fp16 =
+      this->template Gathered<DenseShape<16, Precision::kFloat16, 64, 64, 64>, Sum<float>>(10, 11);
+  if (!TypeParam::kGpu) return;
+  EXPECT_GT(bf16.kernel, 4 * fp16.kernel);
+  EXPECT_GT(fp16.kernel, 10 * fp16.float_loop);
 }
 
 TYPED_TEST(DenseTest, SixtyFourBitIndices) {

@@ -25,6 +25,7 @@ struct GemmCase {
   Epilogue epilogue = Epilogue::kNone;
   double alpha = 1;
   double beta = 0;
+  Precision precision = Precision::kFloat32;
 };
 
 // The largest relative error: that of the sums, or of their rounding to 16 bits.
@@ -49,7 +50,8 @@ class GemmTest : public ::testing::Test {
                  (c.shared_a ? ", shared_a" : "") + (c.shared_b ? ", shared_b" : "") +
                  ", padding " + std::to_string(c.padding) + (c.bias ? ", bias" : "") +
                  ", epilogue " + std::to_string(static_cast<int>(c.epilogue)) + ", alpha " +
-                 std::to_string(c.alpha) + ", beta " + std::to_string(c.beta));
+                 std::to_string(c.alpha) + ", beta " + std::to_string(c.beta) + ", precision " +
+                 std::to_string(static_cast<int>(c.precision)));
     GemmArgs<T> args;
     args.m = c.m;
     args.n = c.n;
@@ -69,6 +71,7 @@ class GemmTest : public ::testing::Test {
     args.alpha = static_cast<typename GemmArgs<T>::Scalar>(c.alpha);
     args.beta = static_cast<typename GemmArgs<T>::Scalar>(c.beta);
     args.epilogue = c.epilogue;
+    args.precision = c.precision;
 
     const std::vector<T> a = RandomVector<T>(size_a * (c.shared_a ? 1 : c.batch), 41);
     const std::vector<T> b = RandomVector<T>(size_b * (c.shared_b ? 1 : c.batch), 42);
@@ -112,7 +115,8 @@ class GemmTest : public ::testing::Test {
     args.bias = c.bias ? bias_array.data() : nullptr;
     Launcher<B>(*context_).Gemm(args);
     const std::vector<T>& got = d_array.Read(context_);
-    const double tolerance = kTolerance<T>;
+    const double tolerance =
+        kTolerance<T> * (std::is_same_v<T, float> ? PrecisionLoss<B>(c.precision) : 1);
     EXPECT_LT(RelativeError(got, expected), tolerance);
     for (size_t i = 0; i < got.size(); ++i) {
       ASSERT_NEAR(got[i], expected[i], 20 * tolerance * (1 + std::sqrt(c.k))) << i;
@@ -191,6 +195,25 @@ TYPED_TEST(GemmTest, ManyRows) {
   this->template Check<float>(
       {.m = 20011, .n = 64, .k = 20, .bias = true, .epilogue = Epilogue::kRelu});
   this->template Check<float>({.m = 1, .n = 3000, .k = 17, .bias = true});
+}
+
+TYPED_TEST(GemmTest, Precisions) {
+  for (const Precision precision : {Precision::kTf32, Precision::kBfloat16, Precision::kFloat16}) {
+    for (const int64_t padding : {0, 3}) {
+      this->template Check<float>({.m = 110,
+                                   .n = 192,
+                                   .k = 64,
+                                   .batch = 3,
+                                   .trans_b = true,
+                                   .padding = padding,
+                                   .bias = true,
+                                   .epilogue = Epilogue::kRelu,
+                                   .precision = precision});
+      this->template Check<float>(
+          {.m = 33, .n = 17, .k = 65, .padding = padding, .precision = precision});
+      this->template Check<double>({.m = 40, .n = 24, .k = 32, .precision = precision});
+    }
+  }
 }
 
 TYPED_TEST(GemmTest, LongSums) {

@@ -160,6 +160,13 @@ std::vector<T> RandomVector(int64_t elements, uint32_t seed) {
 }
 
 // ‖a - b‖ / ‖b‖, or ‖a - b‖ if b is zero.
+// How much larger errors may be than in float arithmetic.
+template <class B>
+constexpr double PrecisionLoss(Precision precision) {
+  if (!B::kGpu || precision == Precision::kFloat32) return 1;
+  return precision == Precision::kBfloat16 ? 1e4 : 1e3;
+}
+
 template <class T>
 double RelativeError(const std::vector<T>& a, const std::vector<double>& b) {
   double error = 0;

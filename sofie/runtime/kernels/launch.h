@@ -21,18 +21,6 @@
 
 namespace sofie::kernels {
 
-// The limits of the context's device, asked once for each context.
-template <class B>
-const alpaka_version::Limits& LimitsOf(LaunchContext& context) {
-  std::shared_ptr<void>& state = context.launcher_state();
-  if (state == nullptr) {
-    state = std::make_shared<alpaka_version::Limits>(
-        alpaka_version::LimitsOf<typename B::template Acc<alpaka_version::Dim>>(
-            static_cast<uint32_t>(context.device_index())));
-  }
-  return *static_cast<const alpaka_version::Limits*>(state.get());
-}
-
 #if !defined(__CUDACC__)
 
 // Fewer element operations than this are not worth waking other threads for.
@@ -88,11 +76,74 @@ void LaunchUnits(LaunchContext& context, int64_t units, int64_t elements, const 
 // Threads of a GPU block. Kernels count on it; LaunchBlocks refuses devices that have fewer.
 inline constexpr uint32_t kBlockThreads = 256;
 
+inline void CheckCall(cudaError_t status, const char* call) {
+  if (status == cudaSuccess) return;
+  static_cast<void>(cudaGetLastError());
+  throw DeviceError(std::string(call) + " failed: " + cudaGetErrorString(status));
+}
+
+// What launches need to know of a GPU.
+struct GpuLimits : alpaka_version::Limits {
+  int shared_bytes;  // that one block can have
+  bool overlaps;     // a kernel can be launched before the one ahead of it has ended
+};
+
+// The limits of the context's device, asked once for each context.
+inline const GpuLimits& LimitsOf(LaunchContext& context) {
+  std::shared_ptr<void>& state = context.launcher_state();
+  if (state == nullptr) {
+    const int device = context.device_index();
+    GpuLimits limits = {
+        alpaka_version::LimitsOf<Cuda::Acc<alpaka_version::Dim>>(static_cast<uint32_t>(device)), 0,
+        false};
+    int major = 0;
+    CheckCall(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
+              "cudaDeviceGetAttribute");
+    CheckCall(cudaDeviceGetAttribute(&limits.shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin,
+                                     device),
+              "cudaDeviceGetAttribute");
+    limits.overlaps = major >= 9;
+    state = std::make_shared<GpuLimits>(limits);
+  }
+  return *static_cast<const GpuLimits*>(state.get());
+}
+
+// Lets the queue's next kernel be launched, whose blocks take what this kernel's leave free, then
+// waits until the kernel ahead has ended and its results can be read. Every thread of every kernel
+// calls this before it reads what a kernel may have written, and before it writes: so when a kernel
+// has ended, all those ahead of it have.
+__device__ __forceinline__ void WaitForKernelAhead() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+// Puts a kernel, which calls WaitForKernelAhead, into the context's queue. Steps that are timed do
+// not overlap, and the first kernel of a run does not overlap what others put into the queue.
+inline void LaunchKernel(LaunchContext& context, const void* entry, dim3 blocks, int shared_bytes,
+                         void* argument) {
+  cudaLaunchAttribute overlap = {};
+  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  overlap.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = blocks;
+  config.blockDim = dim3(kBlockThreads);
+  config.dynamicSmemBytes = static_cast<size_t>(shared_bytes);
+  config.stream = static_cast<cudaStream_t>(context.queue());
+  config.attrs = &overlap;
+  const bool is_first = context.TakeFirst();
+  config.numAttrs = !is_first && context.hook() == nullptr && LimitsOf(context).overlaps ? 1 : 0;
+  void* arguments[] = {argument};
+  CheckCall(cudaLaunchKernelExC(&config, entry, arguments), "kernel launch");
+}
+
 // The entry point of every GPU kernel: its symbol carries the kernel's name, and through it the
 // name of the generated functor. alpaka's own entry takes its stream from an alpaka queue, which
 // cannot be made from an existing stream, and knows no launch bounds.
 template <class Kernel>
 __global__ void __launch_bounds__(kBlockThreads) Entry(const __grid_constant__ Kernel kernel) {
+  WaitForKernelAhead();
   const Cuda::Acc<alpaka_version::Dim> acc(alpaka_version::Vec(alpaka_version::Idx{1}));
   kernel(acc);
 }
@@ -102,20 +153,15 @@ __global__ void __launch_bounds__(kBlockThreads) Entry(const __grid_constant__ K
 template <class Kernel>
 void LaunchBlocks(LaunchContext& context, int64_t blocks, int64_t blocks_per_multiprocessor,
                   const Kernel& kernel) {
-  const alpaka_version::Limits& limits = LimitsOf<Cuda>(context);
+  const GpuLimits& limits = LimitsOf(context);
   if (limits.threads_per_block < kBlockThreads) {
     throw BackendError("the device takes only " + std::to_string(limits.threads_per_block) +
                        " threads per block; the kernels need " + std::to_string(kBlockThreads));
   }
   const int64_t most = blocks_per_multiprocessor * limits.multiprocessors;
-  void* arguments[] = {const_cast<Kernel*>(&kernel)};
-  const cudaError_t status = cudaLaunchKernel(
-      reinterpret_cast<const void*>(&Entry<Kernel>), dim3(std::min(blocks, most)),
-      dim3(kBlockThreads), arguments, 0, static_cast<cudaStream_t>(context.queue()));
-  if (status != cudaSuccess) {
-    static_cast<void>(cudaGetLastError());
-    throw DeviceError(std::string("kernel launch failed: ") + cudaGetErrorString(status));
-  }
+  LaunchKernel(context, reinterpret_cast<const void*>(&Entry<Kernel>),
+               dim3(static_cast<uint32_t>(std::min(blocks, most))), 0,
+               const_cast<Kernel*>(&kernel));
 }
 
 // The block, the thread and the number of blocks, as numbers.

@@ -147,23 +147,32 @@ class Launcher {
     }
   }
 
-  // Throws ArgumentError unless 0 ≤ k ≤ axis.
-  template <class T>
-  void TopK(const TopKArgs<T>& args) {
+  // Selects from rows, one for every kept point, whose element j is body.Load(kept…, j): the outer
+  // axes of `args` come first among the kept ones, then the inner. Throws ArgumentError unless
+  // 0 ≤ k ≤ axis.
+  template <class T, size_t K, class Make>
+  void TopK(const std::array<int64_t, K>& kept, const TopKArgs<T>& args, const Make& make) {
     if (args.k < 0 || args.k > args.axis) {
       throw ArgumentError("TopK: k = " + std::to_string(args.k) +
                           " must lie between 0 and the axis' extent " + std::to_string(args.axis));
     }
-    const int64_t rows = args.outer * args.inner;
+    const int64_t rows = Elements(kept);
     if (rows == 0 || args.k == 0) return;
     if (args.values == nullptr && args.indices == nullptr) return;
     if constexpr (B::kGpu) {
 #if defined(__CUDACC__)
-      TopKOnGpu(context_, args);
+      WithIndexType(rows * args.axis, [&]<class I>() {
+        const auto body = make.template operator()<I>();
+        using Body = std::remove_const_t<decltype(body)>;
+        TopKOnGpu<T, Body, I, K>::Launch(context_, body, kept, args);
+      });
 #endif
     } else {
 #if !defined(__CUDACC__)
-      LaunchUnits<B>(context_, rows, rows * args.axis, TopKOnCpu<T>{args});
+      const auto body = make.template operator()<int64_t>();
+      using Body = std::remove_const_t<decltype(body)>;
+      LaunchUnits<B>(context_, rows, rows * args.axis,
+                     TopKOnCpu<T, Body, K>{body, IndexSpace<int64_t, K>(kept), args});
 #endif
     }
   }

@@ -50,7 +50,7 @@ struct PointwiseOnGpu {
     const int64_t lanes = std::min<int64_t>(
         kWarpThreads, static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(columns))));
     const int64_t threads_at_once =
-        int64_t{LimitsOf<Cuda>(context).multiprocessors} * kThreadsPerMultiprocessor;
+        int64_t{LimitsOf(context).multiprocessors} * kThreadsPerMultiprocessor;
     const int64_t per_thread = points > 2 * threads_at_once ? kColumns : 1;
     const int64_t tile = lanes * per_thread;
     const int64_t tiles = (columns + tile - 1) / tile;

@@ -21,20 +21,21 @@ inline constexpr int64_t kTopKRanked = 256;
 inline constexpr int64_t kTopKFew = 11;
 
 // The units are rows.
-template <class T>
+template <class T, class Body, size_t K>
 struct TopKOnCpu {
   using Key = TopKKey<T>;
+  using Row = TopKRow<T, Body, int64_t, K>;
 
+  Body body;
+  IndexSpace<int64_t, K> kept;
   TopKArgs<T> args;
 
   [[gnu::noinline]] void Run(int64_t begin, int64_t end) const {
     const TopKArgs<T> a = args;
     for (int64_t row = begin; row < end; ++row) {
-      const int64_t o = row / a.inner;
-      const int64_t i = row % a.inner;
-      const T* const x = a.x + o * a.axis * a.inner + i;
-      T* const values = a.values == nullptr ? nullptr : a.values + o * a.k * a.inner + i;
-      int64_t* const indices = a.indices == nullptr ? nullptr : a.indices + o * a.k * a.inner + i;
+      const Row x(args, body, kept.At(row), row);
+      T* const values = a.values == nullptr ? nullptr : a.values + x.output;
+      int64_t* const indices = a.indices == nullptr ? nullptr : a.indices + x.output;
       if (sizeof(typename Key::Type) == 4 && a.axis <= kTopKRanked && a.k > kTopKFew) {
         ByRank(x, values, indices);
       } else if (a.k > kTopKBuffer) {
@@ -48,23 +49,22 @@ struct TopKOnCpu {
   }
 
  private:
-  void Write(const T* x, int64_t rank, int64_t index, T* values, int64_t* indices) const {
-    if (values != nullptr) values[rank * args.inner] = x[index * args.inner];
+  void Write(const Row& x, int64_t rank, int64_t index, T* values, int64_t* indices) const {
+    if (values != nullptr) values[rank * args.inner] = x[index];
     if (indices != nullptr) indices[rank * args.inner] = index;
   }
 
   // The keys of `count` elements from `first` on, as signed numbers, which vectors can compare.
-  void Keys(const T* x, int64_t first, int64_t count, int32_t* keys) const {
-    const int64_t stride = args.inner;
+  void Keys(const Row& x, int64_t first, int64_t count, int32_t* keys) const {
     const bool largest = args.largest;
     for (int64_t j = 0; j < count; ++j) {
-      keys[j] = static_cast<int32_t>(
-          static_cast<uint32_t>(Key::Of(x[(first + j) * stride], largest)) ^ 0x80000000u);
+      keys[j] =
+          static_cast<int32_t>(static_cast<uint32_t>(Key::Of(x[first + j], largest)) ^ 0x80000000u);
     }
   }
 
   // An element's rank is the number of elements before it. No branch depends on the data.
-  void ByRank(const T* x, T* values, int64_t* indices) const {
+  void ByRank(const Row& x, T* values, int64_t* indices) const {
     constexpr int64_t kBlock = 32;
     const int64_t axis = args.axis;
     int32_t key[kTopKRanked] = {};
@@ -98,7 +98,7 @@ struct TopKOnCpu {
   // The k best so far, sorted: the key and, below it, the complement of the index, as one signed
   // number. Almost every row makes some 2 k insertions at unforeseeable places, so an insertion
   // moves all entries, without branches: each new entry is a maximum and a minimum of old ones.
-  void InPackedBuffer(const T* x, T* values, int64_t* indices) const {
+  void InPackedBuffer(const Row& x, T* values, int64_t* indices) const {
     constexpr int64_t kChunk = 64;
     constexpr int64_t kWidth = 4;
     constexpr int64_t kWorst = std::numeric_limits<int64_t>::min();
@@ -137,7 +137,7 @@ struct TopKOnCpu {
   }
 
   // The same for keys of 64 bits and for axes beyond 2^32, by plain insertion.
-  void InWideBuffer(const T* x, T* values, int64_t* indices) const {
+  void InWideBuffer(const Row& x, T* values, int64_t* indices) const {
     struct Entry {
       typename Key::Type key;
       int64_t index;
@@ -146,7 +146,7 @@ struct TopKOnCpu {
     Entry best[kTopKBuffer];
     int64_t filled = 0;
     for (int64_t j = 0; j < args.axis; ++j) {
-      const Entry entry{Key::Of(x[j * args.inner], args.largest), j};
+      const Entry entry{Key::Of(x[j], args.largest), j};
       int64_t at = filled;
       if (filled < k) {
         ++filled;
@@ -163,7 +163,7 @@ struct TopKOnCpu {
 
   // A heap of the k best so far with the worst at its root, kept in the outputs, so that no k needs
   // scratch memory; sorted in place at the end. Without indices equal values are the same to it.
-  void Heap(const T* x, T* values, int64_t* indices) const {
+  void Heap(const Row& x, T* values, int64_t* indices) const {
     const int64_t k = args.k;
     const int64_t stride = args.inner;
     const bool largest = args.largest;
@@ -179,7 +179,7 @@ struct TopKOnCpu {
     const auto get = [&](int64_t at) -> Item {
       if (indices == nullptr) return {values[at * stride], 0};
       const int64_t index = indices[at * stride];
-      return {x[index * stride], index};
+      return {x[index], index};
     };
     const auto set = [&](int64_t at, const Item& item) {
       if (indices != nullptr) {
@@ -204,10 +204,10 @@ struct TopKOnCpu {
       }
       set(at, item);
     };
-    for (int64_t j = 0; j < k; ++j) set(j, {x[j * stride], j});
+    for (int64_t j = 0; j < k; ++j) set(j, {x[j], j});
     for (int64_t at = k / 2; at-- > 0;) sift_down(at, k, get(at));
     for (int64_t j = k; j < args.axis; ++j) {
-      const Item item{x[j * stride], j};
+      const Item item{x[j], j};
       if (worse(get(0), item)) sift_down(0, k, item);
     }
     for (int64_t size = k - 1; size > 0; --size) {
@@ -217,7 +217,7 @@ struct TopKOnCpu {
       sift_down(0, size, last);
     }
     if (indices != nullptr && values != nullptr) {
-      for (int64_t r = 0; r < k; ++r) values[r * stride] = x[indices[r * stride] * stride];
+      for (int64_t r = 0; r < k; ++r) values[r * stride] = x[indices[r * stride]];
     }
   }
 };

@@ -2,13 +2,13 @@
 #ifndef SOFIE_RUNTIME_KERNELS_TOPK_GPU_H_
 #define SOFIE_RUNTIME_KERNELS_TOPK_GPU_H_
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <string>
 #include <type_traits>
 
-#include "sofie/runtime/error.h"
-#include "sofie/runtime/kernels/fast_div.h"
+#include "sofie/runtime/kernels/index.h"
 #include "sofie/runtime/kernels/launch.h"
 #include "sofie/runtime/kernels/topk_key.h"
 #include "sofie/runtime/kernels/warp.h"
@@ -38,28 +38,17 @@ __device__ __forceinline__ uint64_t WarpMax(uint64_t value) {
   return (static_cast<uint64_t>(top) << 32) | low;
 }
 
-// Where row `row` begins in x and in the outputs.
-template <class T>
-struct TopKRow {
-  const T* x;
-  int64_t output;
-
-  __device__ __forceinline__ TopKRow(const TopKArgs<T>& args, int64_t row) {
-    const int64_t outer = args.inner == 1 ? row : row / args.inner;
-    const int64_t inner = row - outer * args.inner;
-    x = args.x + outer * args.axis * args.inner + inner;
-    output = outer * args.k * args.inner + inner;
-  }
-};
-
 // Up to 32 results; lane r keeps the one of rank r. Rows that fit are held in registers, and the
 // best is taken out k times; longer ones stream through a sorted list.
-template <class T>
+template <class T, class Body, class I, size_t K>
 struct TopKOnGpuByWarp {
   using Key = typename TopKKey<T>::Type;
   using Entry = TopKEntry<Key>;
+  using Row = TopKRow<T, Body, I, K>;
   static constexpr int64_t kMostResults = kWarpThreads;
 
+  Body body;
+  IndexSpace<I, K> kept;
   TopKArgs<T> args;
   int64_t rows;
 
@@ -71,21 +60,21 @@ struct TopKOnGpuByWarp {
     for (int64_t row =
              static_cast<int64_t>(BlockIndex(acc)) * kWarps + ThreadIndex(acc) / kWarpThreads;
          row < rows; row += step) {
-      const TopKRow<T> at(args, row);
+      const Row x(args, body, kept.At(static_cast<I>(row)), row);
       const uint32_t axis = static_cast<uint32_t>(args.axis);
       uint32_t index = 0;
       if (axis <= 4 * kWarpThreads) {
-        index = Select<4>(at.x, axis, lane);
+        index = Select<4>(x, axis, lane);
       } else if (axis <= 8 * kWarpThreads) {
-        index = Select<8>(at.x, axis, lane);
+        index = Select<8>(x, axis, lane);
       } else if (sizeof(Key) == 4 && axis <= 32 * kWarpThreads) {
-        index = Select<sizeof(Key) == 4 ? 32 : 8>(at.x, axis, lane);
+        index = Select<sizeof(Key) == 4 ? 32 : 8>(x, axis, lane);
       } else {
-        index = Stream(at.x, axis, lane);
+        index = Stream(x, axis, lane);
       }
       if (lane < args.k) {
-        const int64_t place = at.output + lane * args.inner;
-        if (args.values != nullptr) args.values[place] = at.x[index * args.inner];
+        const int64_t place = x.output + lane * args.inner;
+        if (args.values != nullptr) args.values[place] = x[index];
         if (args.indices != nullptr) args.indices[place] = index;
       }
     }
@@ -95,7 +84,7 @@ struct TopKOnGpuByWarp {
   // Element lane + 32 j of the row is in register j of the lane. Returns the index of the element
   // whose rank is the lane's.
   template <int kRegisters>
-  __device__ __forceinline__ uint32_t Select(const T* x, uint32_t axis, uint32_t lane) const {
+  __device__ __forceinline__ uint32_t Select(const Row& x, uint32_t axis, uint32_t lane) const {
     Key key[kRegisters];
     uint32_t live = 0;  // bit j: register j holds an element not yet taken
 #pragma unroll
@@ -103,7 +92,7 @@ struct TopKOnGpuByWarp {
       const uint32_t index = lane + j * kWarpThreads;
       key[j] = 0;
       if (index < axis) {
-        key[j] = TopKKey<T>::Of(x[index * args.inner], args.largest);
+        key[j] = TopKKey<T>::Of(x[index], args.largest);
         live |= 1u << j;
       }
     }
@@ -139,14 +128,14 @@ struct TopKOnGpuByWarp {
 
   // The list of the best so far is sorted over the lanes; 32 elements at a time are compared with
   // its k-th, and those above it inserted one by one.
-  __device__ __forceinline__ uint32_t Stream(const T* x, uint32_t axis, uint32_t lane) const {
+  __device__ __forceinline__ uint32_t Stream(const Row& x, uint32_t axis, uint32_t lane) const {
     const uint32_t last = static_cast<uint32_t>(args.k) - 1;
     Entry listed{0, 0};
     Entry bar{0, 0};
     for (uint32_t first = 0; first < axis; first += kWarpThreads) {
       const uint32_t index = first + lane;
       Entry entry{0, 0};
-      if (index < axis) entry = {TopKKey<T>::Of(x[index * args.inner], args.largest), ~index};
+      if (index < axis) entry = {TopKKey<T>::Of(x[index], args.largest), ~index};
       uint32_t waiting = __ballot_sync(0xffffffffu, entry > bar);
       while (waiting != 0) {
         const int source = __ffs(waiting) - 1;
@@ -172,11 +161,12 @@ struct TopKOnGpuByWarp {
 
 // Any number of results: an element's rank is the number of elements before it, and says where it
 // goes. Work grows with the square of the axis, all of it in parallel and without scratch memory.
-template <class T>
+template <class T, class Body, class I, size_t K>
 struct TopKOnGpuByRank {
   using Key = typename TopKKey<T>::Type;
-  using Entry = TopKEntry<Key>;
 
+  Body body;
+  IndexSpace<I, K> kept;
   TopKArgs<T> args;
   int64_t rows;
   int64_t blocks_per_row;
@@ -188,17 +178,17 @@ struct TopKOnGpuByRank {
     for (int64_t item = BlockIndex(acc); item < rows * blocks_per_row; item += BlockCount(acc)) {
       const int64_t row = item / blocks_per_row;
       const int64_t first = (item - row * blocks_per_row) * kBlockThreads;
-      const TopKRow<T> at(args, row);
+      const TopKRow<T, Body, I, K> x(args, body, kept.At(static_cast<I>(row)), row);
       const int64_t mine = first + thread;
       const bool valid = mine < args.axis;
-      const T value = valid ? at.x[mine * args.inner] : T{0};
+      const T value = valid ? x[mine] : T{0};
       const Key key = TopKKey<T>::Of(value, args.largest);
       int64_t rank = 0;
       for (int64_t begin = 0; begin < args.axis; begin += kBlockThreads) {
         ::alpaka::syncBlockThreads(acc);
         const int64_t other = begin + thread;
         if (other < args.axis) {
-          tile[thread] = TopKKey<T>::Of(at.x[other * args.inner], args.largest);
+          tile[thread] = TopKKey<T>::Of(x[other], args.largest);
         }
         ::alpaka::syncBlockThreads(acc);
         const int64_t left = args.axis - begin;
@@ -212,7 +202,7 @@ struct TopKOnGpuByRank {
         rank += smaller;
       }
       if (valid && rank < args.k) {
-        const int64_t place = at.output + rank * args.inner;
+        const int64_t place = x.output + rank * args.inner;
         if (args.values != nullptr) args.values[place] = value;
         if (args.indices != nullptr) args.indices[place] = mine;
       }
@@ -221,18 +211,23 @@ struct TopKOnGpuByRank {
 };
 
 // The arguments have been checked, and there is something to do.
-template <class T>
-void TopKOnGpu(LaunchContext& context, const TopKArgs<T>& args) {
-  const int64_t rows = args.outer * args.inner;
-  if (args.k <= TopKOnGpuByWarp<T>::kMostResults &&
-      args.axis < std::numeric_limits<int32_t>::max()) {
-    constexpr int64_t kWarps = kBlockThreads / kWarpThreads;
-    LaunchBlocks(context, (rows + kWarps - 1) / kWarps, 32, TopKOnGpuByWarp<T>{args, rows});
-    return;
+template <class T, class Body, class I, size_t K>
+struct TopKOnGpu {
+  static void Launch(LaunchContext& context, const Body& body, const std::array<int64_t, K>& kept,
+                     const TopKArgs<T>& args) {
+    using ByWarp = TopKOnGpuByWarp<T, Body, I, K>;
+    const IndexSpace<I, K> space(kept);
+    const int64_t rows = Elements(kept);
+    if (args.k <= ByWarp::kMostResults && args.axis < std::numeric_limits<int32_t>::max()) {
+      constexpr int64_t kWarps = kBlockThreads / kWarpThreads;
+      LaunchBlocks(context, (rows + kWarps - 1) / kWarps, 32, ByWarp{body, space, args, rows});
+      return;
+    }
+    const int64_t blocks_per_row = (args.axis + kBlockThreads - 1) / kBlockThreads;
+    LaunchBlocks(context, rows * blocks_per_row, 32,
+                 TopKOnGpuByRank<T, Body, I, K>{body, space, args, rows, blocks_per_row});
   }
-  const int64_t blocks_per_row = (args.axis + kBlockThreads - 1) / kBlockThreads;
-  LaunchBlocks(context, rows * blocks_per_row, 32, TopKOnGpuByRank<T>{args, rows, blocks_per_row});
-}
+};
 
 }  // namespace sofie::kernels
 

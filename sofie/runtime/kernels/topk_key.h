@@ -3,28 +3,53 @@
 #define SOFIE_RUNTIME_KERNELS_TOPK_KEY_H_
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 
+#include "sofie/runtime/kernels/index.h"
 #include "sofie/runtime/kernels/math.h"
 
 namespace sofie::kernels {
 
-// The k largest or smallest of each row of x, packed [outer, axis, inner]; values and indices are
+// The k largest or smallest of each row of [outer, axis, inner] elements; values and indices are
 // packed [outer, k, inner] and either may be null. Order: by value, NaN above every number, -0
 // equal to 0, equals by lowest index first. 0 ≤ k ≤ axis. Results are sorted whether or not
 // `sorted` asks for it.
 template <class T>
 struct TopKArgs {
-  const T* x = nullptr;
   T* values = nullptr;
   int64_t* indices = nullptr;
-  int64_t outer = 0;
   int64_t axis = 0;
   int64_t inner = 1;
   int64_t k = 0;
   bool largest = true;
   bool sorted = true;
+};
+
+// A row whose elements a body computes: element j is body.Load(kept…, j).
+template <class T, class Body, class I, size_t K>
+struct TopKRow {
+  const Body& body;
+  Indices<I, K> kept;
+  int64_t output;  // where the row's first result is
+
+  ALPAKA_FN_HOST_ACC TopKRow(const TopKArgs<T>& args, const Body& body, const Indices<I, K>& kept,
+                             int64_t row)
+      : body(body), kept(kept) {
+    const int64_t outer = args.inner == 1 ? row : row / args.inner;
+    output = outer * args.k * args.inner + row - outer * args.inner;
+  }
+  ALPAKA_FN_HOST_ACC T operator[](int64_t j) const {
+    return Load(static_cast<I>(j), std::make_index_sequence<K>());
+  }
+
+ private:
+  template <size_t... A>
+  ALPAKA_FN_HOST_ACC T Load(I j, std::index_sequence<A...>) const {
+    return body.Load(kept.value[A]..., j);
+  }
 };
 
 // An unsigned integer that is larger the earlier the value is selected.

@@ -2,6 +2,7 @@
 #define SOFIE_RUNTIME_KERNELS_TOPK_TESTS_H_
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -13,6 +14,22 @@
 #include "sofie/runtime/kernels/kernel_testing.h"
 
 namespace sofie::kernels::testing {
+
+// Element j of row [outer, inner] of a packed [outer, axis, inner].
+template <class T, class I>
+struct AxisOf {
+  const T* x;
+  I axis, inner;
+
+  ALPAKA_FN_ACC T Load(I o, I i, I j) const { return x[(o * axis + j) * inner + i]; }
+};
+
+// Element j of row i is computed: distances of points on a line.
+template <class I>
+struct Distances {
+  const float* x;
+  ALPAKA_FN_ACC float Load(I i, I j) const { return (x[i] - x[j]) * (x[i] - x[j]); }
+};
 
 template <class B>
 class TopKTest : public ::testing::Test {
@@ -27,17 +44,20 @@ class TopKTest : public ::testing::Test {
     Array<B, T> in(x);
     Array<B, T> values(outer * k * inner);
     Array<B, int64_t> indices(outer * k * inner);
-    Launcher<B>(*context_).TopK(TopKArgs<T>{
-        .x = in.data(),
-        .values = with_values ? values.data() : nullptr,
-        .indices = with_indices ? indices.data() : nullptr,
-        .outer = outer,
-        .axis = axis,
-        .inner = inner,
-        .k = k,
-        .largest = largest,
-        .sorted = sorted,
-    });
+    Launcher<B>(*context_).TopK(std::array<int64_t, 2>{outer, inner},
+                                TopKArgs<T>{
+                                    .values = with_values ? values.data() : nullptr,
+                                    .indices = with_indices ? indices.data() : nullptr,
+                                    .axis = axis,
+                                    .inner = inner,
+                                    .k = k,
+                                    .largest = largest,
+                                    .sorted = sorted,
+                                },
+                                [&]<class I>() {
+                                  return AxisOf<T, I>{in.data(), static_cast<I>(axis),
+                                                      static_cast<I>(inner)};
+                                });
     const std::vector<T>& got_values = values.Read(context_);
     const std::vector<int64_t>& got_indices = indices.Read(context_);
     std::vector<int64_t> order(axis);
@@ -212,10 +232,45 @@ TYPED_TEST(TopKTest, EmptyAndImpossible) {
   this->Check(std::vector<float>{}, 0, 10, 1, 3, true);
   this->Check(RandomVector<float>(20, 34), 2, 10, 1, 0, true);
   Launcher<TypeParam> launcher(*this->context_);
-  EXPECT_THROW(launcher.TopK(TopKArgs<float>{.outer = 1, .axis = 3, .inner = 1, .k = 4}),
-               ArgumentError);
-  EXPECT_THROW(launcher.TopK(TopKArgs<float>{.outer = 1, .axis = 3, .inner = 1, .k = -1}),
-               ArgumentError);
+  const float* const x = nullptr;
+  const auto nothing = [&]<class I>() { return AxisOf<float, I>{x, 3, 1}; };
+  for (const int64_t k : {4, -1}) {
+    EXPECT_THROW(launcher.TopK(std::array<int64_t, 2>{1, 1},
+                               TopKArgs<float>{.axis = 3, .inner = 1, .k = k}, nothing),
+                 ArgumentError);
+  }
+}
+
+TYPED_TEST(TopKTest, OfWhatIsComputed) {
+  for (const int64_t points : {20, 110, 700}) {
+    for (const int64_t k : {1, 17, 20}) {
+      const std::vector<float> x = RandomVector<float>(points, 35);
+      Array<TypeParam, float> x_array(x);
+      Array<TypeParam, float> values(points * k);
+      Array<TypeParam, int64_t> indices(points * k);
+      Launcher<TypeParam>(*this->context_)
+          .TopK(std::array<int64_t, 1>{points},
+                TopKArgs<float>{.values = values.data(),
+                                .indices = indices.data(),
+                                .axis = points,
+                                .k = k,
+                                .largest = false},
+                [&]<class I>() { return Distances<I>{x_array.data()}; });
+      const std::vector<float>& got_values = values.Read(this->context_);
+      const std::vector<int64_t>& got_indices = indices.Read(this->context_);
+      for (int64_t i = 0; i < points; ++i) {
+        std::vector<int64_t> order(points);
+        std::iota(order.begin(), order.end(), 0);
+        const auto distance = [&](int64_t j) { return (x[i] - x[j]) * (x[i] - x[j]); };
+        std::stable_sort(order.begin(), order.end(),
+                         [&](int64_t a, int64_t b) { return distance(a) < distance(b); });
+        for (int64_t r = 0; r < k; ++r) {
+          ASSERT_EQ(got_indices[i * k + r], order[r]) << points << ", row " << i << ", rank " << r;
+          ASSERT_EQ(got_values[i * k + r], distance(order[r]));
+        }
+      }
+    }
+  }
 }
 
 }  // namespace sofie::kernels::testing
