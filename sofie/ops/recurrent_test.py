@@ -9,7 +9,7 @@ import pytest
 from onnx import helper
 
 from sofie.importer.errors import ModelError
-from sofie.ir.program import Gemm, Pointwise, Repeat, launches
+from sofie.ir.program import DenseReduce, Gemm, Pointwise, Repeat, launches
 from sofie.testing import interpreter
 from sofie.testing.operators import compile_graph, graph, hold
 
@@ -176,7 +176,7 @@ def test_a_time_takes_one_product_and_one_kernel() -> None:
     (repeat,) = [s for s in program.steps if isinstance(s, Repeat)]
     assert [type(s) for s in repeat.steps] == [Gemm, Pointwise]
     # The product of all inputs is not repeated.
-    assert sum(isinstance(s, Gemm) for s in launches(program.steps)) == 2
+    assert sum(isinstance(s, Gemm | DenseReduce) for s in launches(program.steps)) == 2
 
 
 @pytest.mark.parametrize(

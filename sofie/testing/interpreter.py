@@ -259,7 +259,8 @@ class _Machine:
         count = math.prod(self.size(loop.extent) for loop in step.kept)
         axis, inner, k = (self.size(x) for x in (step.along.extent, step.inner, step.k))
         points = _Point(self, self._grid((*step.kept, step.along)), count * axis)
-        rows = points.value(step.load).reshape(-1, inner, axis) if inner else np.zeros((0, 0, axis))
+        shape = (count // inner if inner else 0, inner, axis)
+        rows = points.value(step.load).reshape(shape) if count else np.zeros(shape)
         rows = rows.transpose(0, 2, 1)
         # The complement of an integer has the opposite order; its negative may overflow.
         keys = np.invert(rows) if rows.dtype.kind in "iu" else -rows
