@@ -5,9 +5,9 @@
 // CASE.npz is what //models:reference writes. For each it prints a line of CSV: wall time per call
 // with inputs and outputs in the device's memory, from the call to the end of the work (median and
 // quartiles), the host's share of a call, the device's time between events around a call, the first
-// call at these sizes, ‖out − reference‖ / ‖reference‖, launches in the captured graph, and bytes of
-// the session's arena and weights. With --profile a table of the steps' times follows, and --trace
-// writes them to a file for chrome://tracing and Perfetto.
+// call at these sizes, ‖out − reference‖ / ‖reference‖, launches in the captured graph, and bytes
+// of the session's arena and weights. With --profile a table of the steps' times follows, and
+// --trace writes them to a file for chrome://tracing and Perfetto.
 #include <algorithm>
 #include <chrono>
 #include <cmath>

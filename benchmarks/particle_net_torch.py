@@ -122,4 +122,5 @@ def load(model: onnx.ModelProto) -> ParticleNet:
     if missing:
         raise ValueError(f"the ONNX file lacks the weights {', '.join(missing)}")
     network.load_state_dict({k: weights.get(k, v) for k, v in wanted.items()})
-    return network.eval()
+    network.eval()
+    return network

@@ -21,8 +21,8 @@ enum class Epilogue : uint8_t { kNone, kRelu, kGelu };
 // ldb ≥ k; ldd ≥ n. Strides are the elements between successive matrices of a batch; 0 for A or B
 // means that all share the operand. D overlaps nothing. With beta == 0 the old D is not read.
 // With k == 0 the product is zero. T is float, double, Float16 or BFloat16. those of the
-// 16-bit types are summed, with all that follows, in float and rounded once. `precision` is of float
-// products alone.
+// 16-bit types are summed, with all that follows, in float and rounded once. `precision` is of
+// float products alone.
 template <class T>
 struct GemmArgs {
   // What is computed in.
