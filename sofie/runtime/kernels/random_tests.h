@@ -47,7 +47,7 @@ TYPED_TEST_SUITE(RandomTest, TestBackends);
 // The answers that the generator's authors give (Random123, kat_vectors).
 TYPED_TEST(RandomTest, KnownAnswers) {
   const uint64_t all = ~uint64_t{0};
-  const Array<TypeParam, RandomPlace> places(
+  Array<TypeParam, RandomPlace> places(
       std::vector<RandomPlace>{{0, 0, 0, 0},
                                {all, all, 0xffffffff, all},
                                {0x299f31d0a4093822, 0x03707344, 0x13198a2e, 0x85a308d3243f6a88}});
