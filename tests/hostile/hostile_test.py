@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import pathlib
 import sys
@@ -19,7 +18,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 
 def test_every_file_is_compiled_or_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
-    assert list(main.run(0, 400, [sys.executable, "-m", "tests.hostile.judge"])) == []
+    assert list(main.run(0, 60, [sys.executable, "-m", "tests.hostile.judge"])) == []
 
 
 def test_files_differ_and_a_number_names_one() -> None:
@@ -34,11 +33,16 @@ def test_good_files_have_no_fault(folder: pathlib.Path) -> None:
         assert judge.judge(content, folder) == ""
 
 
+def _forever() -> None:
+    while True:
+        pass
+
+
 @pytest.mark.parametrize(
     ("what", "fault"),
     [
         (lambda: 1 / 0, "ZeroDivisionError: division by zero"),
-        (lambda: max(itertools.repeat(0)), "no answer after"),
+        (_forever, "no answer after"),
         (lambda: pathlib.Path("/etc/passwd").read_text(), "reads /etc/passwd"),
         (lambda: sys.exit(0), "SystemExit"),
     ],
