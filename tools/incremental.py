@@ -153,7 +153,7 @@ def main() -> int:
     )
     parser.add_argument("--work", type=Path, help="folder for the builds, kept; else a temporary")
     arguments, options = parser.parse_known_args()
-    targets = [f"//models:{path.stem}" for path in reproducible.models()]
+    targets = [f"//models:{model}" for model in reproducible.MODELS]
     with tempfile.TemporaryDirectory(prefix="incremental-") as temporary:
         work = (arguments.work or Path(temporary)).resolve()
         build = reproducible.Build(work / "sofie", work / "output_base", 0, options)
