@@ -21,6 +21,7 @@ from types import FrameType
 
 from absl import logging
 
+import sofie
 from sofie.compile import Request, compile_model
 from sofie.importer.errors import ModelError
 from tests.conformance import random_graphs, suite
@@ -102,6 +103,8 @@ class _Watch:
         self.folder: pathlib.Path | None = None
         self.opened: list[str] = []
         installed = [*map(pathlib.Path, sysconfig.get_paths().values())]
+        # Among Bazel's runfiles files are links, to a folder that is not on the path.
+        installed.append(pathlib.Path(sofie.__file__).resolve().parent)
         self.allowed = [
             p.resolve() for p in (*installed, *map(pathlib.Path, sys.path)) if p != p.parent
         ]
