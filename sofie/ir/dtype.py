@@ -95,6 +95,8 @@ NUMBERS = SIGNED | UNSIGNED
 INTEGERS = NUMBERS - FLOATS
 WIDE_INTEGERS = frozenset({INT32, INT64, UINT32, UINT64})
 ALL = NUMBERS | {BOOL}
+# What the operators of ai.onnx.ml take.
+ML = frozenset({FLOAT32, FLOAT64, INT32, INT64})
 # Types to store and to convert, not to compute in.
 FLOAT8 = frozenset({FLOAT8E4M3FN, FLOAT8E4M3FNUZ, FLOAT8E5M2, FLOAT8E5M2FNUZ})
 SMALL_FLOATS = FLOAT8 | {FLOAT4E2M1}

@@ -24,7 +24,7 @@ def _shapes(node: Node) -> list[dims.Shape]:
     "ArrayFeatureExtractor",
     domain="ai.onnx.ml",
     since=1,
-    dtypes={dtype.FLOAT32, dtype.FLOAT64, dtype.INT32, dtype.INT64},
+    dtypes=dtype.ML,
 )
 def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor]:
     """Columns through an index tensor."""

@@ -14,7 +14,7 @@ from sofie.ops.registry import operator
     "Binarizer",
     domain="ai.onnx.ml",
     since=1,
-    dtypes={dtype.FLOAT32, dtype.FLOAT64, dtype.INT32, dtype.INT64},
+    dtypes=dtype.ML,
 )
 def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor]:
     """1 above the threshold, else 0."""

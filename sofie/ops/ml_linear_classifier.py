@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 
 import onnx_ir
-import sympy
 
 from sofie.ir import dims, dtype
 from sofie.ir.builder import Builder
@@ -24,8 +23,7 @@ def _labels(node: Node) -> tuple[int, ...]:
     types=(onnx_ir.DataType.INT64, onnx_ir.DataType.FLOAT),
 )
 def _shapes(node: Node) -> list[dims.Shape]:
-    rows = node.shape(0)[0]
-    return [(rows,), (rows, sympy.Integer(len(_labels(node))))]
+    return scores.label_and_score_shapes(node, len(_labels(node)))
 
 
 def _check(node: Node) -> Iterator[str]:
@@ -38,7 +36,7 @@ def _check(node: Node) -> Iterator[str]:
     "LinearClassifier",
     domain="ai.onnx.ml",
     since=1,
-    dtypes={dtype.FLOAT32, dtype.FLOAT64, dtype.INT32, dtype.INT64},
+    dtypes=dtype.ML,
     check=_check,
 )
 def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor]:

@@ -30,7 +30,7 @@ def _check(node: Node) -> Iterator[str]:
     "Scaler",
     domain="ai.onnx.ml",
     since=1,
-    dtypes={dtype.FLOAT32, dtype.FLOAT64, dtype.INT32, dtype.INT64},
+    dtypes=dtype.ML,
     check=_check,
 )
 def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import sympy
 
+from sofie.ir import dims
 from sofie.ir.builder import Builder
 from sofie.ir.dtype import BOOL, FLOAT32, INT64, DType
 from sofie.ir.expr import Accumulator, Call, Expr, Indirect, Literal, Select, compare
@@ -33,6 +34,12 @@ def check_labels(node: Node, ints: str, strings: str) -> Iterator[str]:
         yield "labels that are strings"
     elif len(node.attr_ints(ints) or ()) < 2:
         yield "fewer than two class labels"
+
+
+def label_and_score_shapes(node: Node, classes: int) -> list[dims.Shape]:
+    """Of a classifier: a label for each row, and a score for each row and class."""
+    rows = node.shape(0)[0]
+    return [(rows,), (rows, sympy.Integer(classes))]
 
 
 def transformed(b: Builder, scores: Tensor, transform: str, dtype: DType = FLOAT32) -> Tensor:
