@@ -1,10 +1,10 @@
 """Times ParticleNet on a GPU beside PyTorch and ONNX Runtime, on the same inputs, in one run.
 
 Runs on the machine with the GPU, from the unpacked bundle, which needs nothing but Python with
-PyTorch, ONNX and matplotlib there:
+PyTorch, ONNX, absl and matplotlib there:
 
-    bazel build --config=cuda //benchmarks:gpu_bundle        # here
-    tar xf gpu_bundle.tar.gz && ./run.sh --output=/tmp/out   # there
+    bazel build //benchmarks:gpu_bundle         # here
+    tar xf gpu_bundle.tar.xz && ./run.sh        # there; --argument=--sizes=1,100,10 for one size
 
 Every output is compared with the network in float64, ‖out − ref‖ / ‖ref‖. Writes `results.csv`, a
 Markdown table, plots of latency against the batch and the number of particles, bars of the time of
@@ -33,7 +33,9 @@ from models import particle_net, reference_case
 
 _LATENCY = flags.DEFINE_string("latency", "benchmarks/latency", "The program that times sofie.")
 _MODEL = flags.DEFINE_string("model", "models/particle_net.onnx", "The ONNX file.")
-_OUTPUT = flags.DEFINE_string("output", None, "Folder for the results.", required=True)
+_OUTPUT = flags.DEFINE_string(
+    "output", os.environ.get("TEST_UNDECLARED_OUTPUTS_DIR", "."), "Folder for the results."
+)
 _SIZES = flags.DEFINE_multi_string(
     "sizes",
     ["1,100,10", "1,50,5", "1,128,16", "8,100,10", "64,100,10", "256,100,10", "1024,100,10"],

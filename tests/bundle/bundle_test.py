@@ -106,6 +106,14 @@ def test_benchmarks_run_alone_and_are_shown(
     assert capsys.readouterr().out.count("measured 1 us") == 3
 
 
+def test_keeps_the_files_that_a_program_writes(bundle: Path) -> None:
+    writes = '#!/bin/sh\necho 1,2 > "$TEST_UNDECLARED_OUTPUTS_DIR/times.csv"\n'
+    programs = [_program(bundle, "b", writes), _program(bundle, "silent", "#!/bin/sh\n")]
+    assert _run(bundle, programs) == 0
+    assert (bundle / "results" / "tests_b" / "times.csv").read_text() == "1,2\n"
+    assert not (bundle / "results" / "tests_silent").exists()
+
+
 def test_names_choose(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
     programs = [_program(bundle, name, "#!/bin/sh\n") for name in ("one", "two")]
     assert _run(bundle, programs, "--list", "tw") == 0

@@ -7,8 +7,9 @@ compute capability and the libraries that the programs need, and says what is mi
 shards, one process per GPU at a time; benchmarks one after another, each alone. Every program locks
 its GPU (gpu_lock.sh): other runs of a bundle, and tests that Bazel starts, wait for it.
 
-Results: standard output in short; RESULTS/junit.xml, and for each program its output and, if it is
-a GoogleTest, GoogleTest's own XML. Exits with 1 if anything failed or nothing ran.
+Results: standard output in short; RESULTS/junit.xml, and for each program its output, the files
+that it wrote and, if it is a GoogleTest, GoogleTest's own XML. Exits with 1 if anything failed or
+nothing ran.
 
   CUDA_LIBRARIES         folder of libcublasLt.so.13, by default /usr/local/cuda/lib64
   CUDA_VISIBLE_DEVICES   the GPUs to use, as everywhere; Slurm and HTCondor set it
@@ -169,6 +170,9 @@ class Run:
             variables["GTEST_OUTPUT"] = f"xml:{options.results / (self.file + '.xml')}"
         folder = tempfile.mkdtemp(prefix="bundle-")
         variables["TEST_TMPDIR"] = folder
+        outputs = options.results / self.file
+        outputs.mkdir(exist_ok=True)
+        variables["TEST_UNDECLARED_OUTPUTS_DIR"] = str(outputs)
         command = [str(_RUNFILES / self.program["path"]), *options.arguments]
         log = options.results / (self.file + ".log")
         with log.open("wb") as output:
@@ -188,6 +192,8 @@ class Run:
             except OSError as error:
                 self.status = str(error)
             self.seconds = time.monotonic() - since
+        with contextlib.suppress(OSError):
+            outputs.rmdir()  # If the program wrote nothing.
         shutil.rmtree(folder, ignore_errors=True)
         self.output = log.read_text(encoding="utf-8", errors="replace")
 
