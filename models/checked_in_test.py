@@ -14,10 +14,15 @@ from models import reference_case
 _FOLDER = pathlib.Path(reference_case.__file__).parent
 # A case with several rows for each model.
 _CASES = {
+    "bdt": "N=9",
+    "interaction_network": "V=5,E=11",
+    "lstm_tagger": "N=4,L=9",
     "mlpf": "N=2,E=7",
     "particle_transformer": "N=3,P=9",
+    "quantized_mlp": "N=5",
     "resnet": "N=3,H=16,W=12",
     "transformer": "N=3,L=7",
+    "unet": "N=3,L=31",
     "vae": "N=5",
 }
 

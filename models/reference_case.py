@@ -139,10 +139,10 @@ def random_inputs(
 ) -> dict[str, AnyArray]:
     """Draws inputs that look like data.
 
-    Floats are standard normal, integers from 0 to 3, booleans even. Three kinds of inputs are known
+    Floats are standard normal, integers from 0 to 3, booleans even. Four kinds of inputs are known
     by the end of their names: `points` are coordinates with a spread of 0.3; a `mask` is 1 along
     its last axis, in every second row with up to a quarter of zeros at the end; an `index` is one
-    of the rows of the first input.
+    of the rows of the first input, a `count` at most the second extent of the first input.
     """
     random = np.random.default_rng(seed)
     inputs: dict[str, AnyArray] = {}
@@ -153,6 +153,8 @@ def random_inputs(
         if value.name.endswith("index"):
             rows = next(iter(shapes.values()))[0]
             array = random.integers(0, rows, shape) if rows else np.zeros(shape)
+        elif value.name.endswith("count"):
+            array = random.integers(0, next(iter(shapes.values()))[1], shape, endpoint=True)
         elif dtype == np.bool_:
             array = random.integers(0, 2, shape)
         elif np.issubdtype(dtype, np.integer):

@@ -106,6 +106,23 @@ def test_random_integers_and_booleans() -> None:
     assert set(np.unique(inputs["i"])) == {0, 1, 2, 3}
 
 
+def test_random_counts_and_indices() -> None:
+    model = _model(
+        [helper.make_node("Gather", ["x", "row_index"], ["y"])],
+        {
+            "x": (TensorProto.FLOAT, [3, 5]),
+            "count": (TensorProto.INT32, [100]),
+            "row_index": (TensorProto.INT64, [100]),
+        },
+        (TensorProto.FLOAT, [100, 5]),
+    )
+    inputs = reference_case.random_inputs(
+        model, {"x": (3, 5), "count": (100,), "row_index": (100,)}, seed=0
+    )
+    assert set(np.unique(inputs["count"])) == set(range(6))
+    assert set(np.unique(inputs["row_index"])) == set(range(3))
+
+
 def test_onnx_runtime_comes_first() -> None:
     model = _convolution()
     x = np.arange(12, dtype=np.float32).reshape(1, 3, 4)
