@@ -839,5 +839,6 @@ def _is_pitch(stride: dims.Expr, length: dims.Expr) -> bool:
     if quotient.is_Integer:
         return bool(quotient >= 1)
     # A stride of 0 is a product with an extent of 0: there are no lines then.
-    difference, quotient = dims.if_positive(stride - length), dims.if_positive(quotient)
+    difference = dims.if_positive(stride - dims.at_most(length))
+    quotient = dims.if_positive(quotient)
     return bool(difference.is_nonnegative) or bool(quotient.is_integer and quotient.is_positive)

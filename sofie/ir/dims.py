@@ -333,6 +333,14 @@ def if_positive(expr: Expr) -> Expr:
     return sympy.expand(expr).xreplace(positive)
 
 
+def at_most(extent: Expr) -> Expr:
+    """A number that a product of sizes does not exceed: itself, without rounding down."""
+    factors = sympy.Mul.make_args(extent)
+    if not all(factor.is_nonnegative for factor in factors):
+        return extent
+    return sympy.Mul(*(f.args[0] / f.args[1] if isinstance(f, FloorDiv) else f for f in factors))
+
+
 @functools.cache
 def _or_zero(symbol: sympy.Symbol) -> sympy.Symbol:
     """A symbol that may be 0, in place of one of onnx_ir's, which are positive."""

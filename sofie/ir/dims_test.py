@@ -56,6 +56,14 @@ def test_divisions_round_down_at_every_size() -> None:
     assert _cpp(dims.FloorMod(_S0, _S1)) == "sofie::FloorMod(s0, s1)"
 
 
+def test_bounds_of_products() -> None:
+    rounded = dims.FloorDiv(_S0, sympy.Integer(4))
+    assert dims.at_most(rounded * _S1) == _S0 * _S1 / 4
+    assert dims.at_most(_S0 + rounded) == _S0 + rounded
+    # Less is taken away from 0 than without rounding.
+    assert dims.at_most(-rounded) == -rounded
+
+
 def test_sizes_may_be_zero() -> None:
     assert dims.smallest(dims.ONE, _S0) != 1
     assert dims.largest(_S0 - 1, dims.ZERO) != _S0 - 1

@@ -95,6 +95,18 @@ def test_weights_that_are_an_input() -> None:
     hold(model, _CASES)
 
 
+@pytest.mark.parametrize("group", [1, 2])
+def test_weights_of_any_extents(group: int) -> None:
+    model = graph(
+        [helper.make_node("Conv", ["x", "w"], ["y"], group=group)],
+        {"x": ("float32", ["N", "C", "M"]), "w": ("float32", ["O", "I", "K"])},
+        {"y": ("float32", ["N", "O", "L"])},
+    )
+    sizes = [(2, 4, 2), (1, 2, 5), (3, 6, 1)]
+    cases = [{"N": n, "I": 2, "C": 2 * group, "M": 8, "O": o, "K": k} for n, o, k in sizes]
+    hold(model, cases)
+
+
 @pytest.mark.parametrize("pads", [[0, 0, 1, 1], [1, 0, 0, 0], [0, 0, 0, 2]])
 def test_one_tap_with_padding(pads: list[int]) -> None:
     _conv(["N", 4, "M", 5], (5, 4, 1, 1), pads=pads)

@@ -46,7 +46,7 @@ def sums(
       weights: positions of ``w`` and ``w_zero`` among the node's inputs.
     """
     number = quantization.exact(dims.product(w.shape[1:]))
-    zero = None if x_zero is None else quantization.along(x_zero, 0)
+    zero = None if x_zero is None else quantization.along(b, x_zero, 0, x.shape)
     inputs = quantization.centred(b, number, x, zero)
     conv = Convolution(
         node, b, inputs, _weights(node, b, number, w, w_zero, weights), None, weights[0]
@@ -65,4 +65,5 @@ def _weights(
         shifted = array.astype(np.int64) - offsets.reshape(channels)
         name = f"{node.input(weights[0]).name}.centred"
         return b.constant(name, number, shifted.astype(number.numpy))
-    return quantization.centred(b, number, w, None if zero is None else quantization.along(zero, 0))
+    channels = None if zero is None else quantization.along(b, zero, 0, w.shape)
+    return quantization.centred(b, number, w, channels)

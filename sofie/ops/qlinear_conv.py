@@ -30,9 +30,11 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
     x, x_scale, x_zero, w, w_scale, w_zero, scale, zero = given(inputs[:8])
     bias = inputs[8] if len(inputs) > 8 else None
     total = integer_convolution.sums(node, b, x, w, x_zero, w_zero, (3, 5))
+    if bias is not None:
+        b.require_equal(bias.shape[0], total.shape[1], "lengths of bias and weights")
     # Those of the weights may be one for each output channel.
-    factors = [quantization.along(s, 1) for s in (x_scale, w_scale, scale)]
-    result_zero = quantization.along(zero, 1)
+    factors = [quantization.along(b, s, 1, total.shape) for s in (x_scale, w_scale, scale)]
+    result_zero = quantization.along(b, zero, 1, total.shape)
 
     def element(index: Index) -> Expr:
         value = quantization.as_int32(total.load(index))

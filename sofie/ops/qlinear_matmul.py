@@ -25,10 +25,10 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
     left, left_scale, left_zero, right, right_scale, right_zero, scale, zero = given(inputs)
     shape = node.out_shape()
     product = quantization.product(b, left, right, left_zero, right_zero, shape)
-    rows = quantization.along(left_scale, -2)
-    columns = quantization.along(right_scale, -1)
-    result_scale = quantization.along(scale, -2)
-    result_zero = quantization.along(zero, -2)
+    rows = quantization.along(b, left_scale, -2, shape)
+    columns = quantization.along(b, right_scale, -1, shape)
+    result_scale = quantization.along(b, scale, -2, shape)
+    result_zero = quantization.along(b, zero, -2, shape)
 
     def element(index: Index) -> Expr:
         total = quantization.as_int32(product.load(index))

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from onnx import helper
 
+from sofie.testing import interpreter
 from sofie.testing.operators import Dims, graph, hold
 
 _CASES = [{"N": 3}, {"N": 0}, {"N": 1}]
@@ -76,3 +77,25 @@ def test_products_are_quantized_again(dtype: str, scale: str, shape: Dims) -> No
         constants,
     )
     hold(model, _CASES)
+
+
+@pytest.mark.parametrize("zeros", [1, 4])
+def test_zero_points_of_any_number(zeros: int) -> None:
+    model = graph(
+        [helper.make_node("MatMulInteger", ["a", "b", "z"], ["y"])],
+        {"a": ("uint8", [4, 3]), "b": ("int8", [3, 5]), "z": ("uint8", ["Z"])},
+        {"y": "int32"},
+    )
+    rng = np.random.default_rng(9)
+    feeds = {name: rng.integers(0, 99, shape) for name, shape in (("a", (4, 3)), ("b", (3, 5)))}
+    points = rng.integers(0, 99, zeros)
+    total = (feeds["a"] - points[:, None]) @ feeds["b"]
+    inputs = {"a": feeds["a"].astype(np.uint8), "b": feeds["b"].astype(np.int8)}
+    program = hold(
+        model,
+        [{"z": points.astype(np.uint8)}],
+        inputs,
+        reference=lambda _: [total.astype(np.int32)],
+    )
+    with pytest.raises(interpreter.RequirementError, match="does not broadcast"):
+        interpreter.run(program, {**inputs, "z": np.zeros(3, np.uint8)})

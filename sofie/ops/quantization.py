@@ -17,7 +17,7 @@ from sofie.ir.builder import Builder
 from sofie.ir.dtype import DType
 from sofie.ir.expr import Call, Expr, Literal
 from sofie.ir.node import Node
-from sofie.ir.tensor import Index, Tensor
+from sofie.ir.tensor import Broadcast, Index, Reshape, Tensor
 from sofie.ops.matmul import multiply
 
 # Gives the scale or the zero point that belongs to an element.
@@ -39,12 +39,9 @@ def check_blocks(node: Node) -> Iterator[str]:
 
 def parameter(node: Node, b: Builder, values: Tensor, x: Tensor) -> Parameter:
     """Scales or zero points of ``x``: one number, one along ``axis``, or one for each block."""
-    if values.rank == 0 or all(extent == 1 for extent in values.shape):
-        return lambda _: values.load((dims.ZERO,) * values.rank)
-    axis = node.attr_int("axis", 1) % x.rank
-    if values.rank == 1:
-        b.require_equal(values.shape[0], x.shape[axis], "numbers of scales and of elements")
-        return lambda index: values.load((index[axis],))
+    axis = node.attr_int("axis", 1) % max(x.rank, 1)
+    if values.rank <= 1 or all(extent == 1 for extent in values.shape):
+        return along(b, values, axis, x.shape)
     size = sympy.Integer(node.attr_int("block_size", 0))
     for a, (have, want) in enumerate(zip(values.shape, x.shape, strict=True)):
         blocks = dims.FloorDiv(want + size - 1, size) if a == axis else want
@@ -105,19 +102,18 @@ def requantized(
     return saturated(to, Call(dtype.FLOAT32, template, (total, *scales)), zero_point)
 
 
-def along(values: Tensor, axis: int) -> Parameter:
-    """One number, one for each index of an axis, or as many as stretch to what they belong to."""
-    if all(extent == 1 for extent in values.shape):
-        return lambda _: values.load((dims.ZERO,) * values.rank)
+def along(b: Builder, values: Tensor, axis: int, shape: dims.Shape) -> Parameter:
+    """One number, one for each index of an axis of ``shape``, or as many as stretch to it."""
     if values.rank == 1:
-        return lambda index: values.load((index[axis],))
-
-    def load(index: Index) -> Expr:
-        inner = index[len(index) - values.rank :]
-        factors = [dims.NotOne(extent) for extent in values.shape]
-        return values.load(tuple(i * f for i, f in zip(inner, factors, strict=True)))
-
-    return load
+        after = -1 - axis if axis < 0 else len(shape) - 1 - axis
+        values = Reshape(values, (*values.shape, *[dims.ONE] * after))
+    surplus = max(0, values.rank - len(shape))
+    for extent in values.shape[:surplus]:
+        b.require_equal(extent, dims.ONE, "numbers of scales and of elements")
+    if surplus:
+        values = Reshape(values, values.shape[surplus:])
+    b.require_broadcast(values.shape, shape)
+    return Broadcast(values, shape).load
 
 
 def product(
@@ -130,6 +126,8 @@ def product(
 ) -> Tensor:
     """``(left - left_zero) @ (right - right_zero)``, exact."""
     number = exact(left.shape[-1])
-    a = centred(b, number, left, None if left_zero is None else along(left_zero, -2))
-    c = centred(b, number, right, None if right_zero is None else along(right_zero, -1))
+    rows = None if left_zero is None else along(b, left_zero, -2, left.shape)
+    columns = None if right_zero is None else along(b, right_zero, -1, right.shape)
+    a = centred(b, number, left, rows)
+    c = centred(b, number, right, columns)
     return multiply(b, a, c, shape)

@@ -98,3 +98,19 @@ def test_scales_of_another_shape_are_refused() -> None:
     )
     with pytest.raises(ModelError, match="a scale of rank 2 that is not one of blocks"):
         check(import_model(model))
+
+
+@pytest.mark.parametrize("scales", [1, 4])
+def test_scales_of_any_number(scales: int) -> None:
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["y"]),
+    ]
+    inputs: dict[str, tuple[str, list[int | str]]] = {
+        "x": ("float32", ["N", 4]),
+        "s": ("float32", ["S"]),
+        "z": ("int8", ["S"]),
+    }
+    model = graph(nodes, inputs, {"q": "int8", "y": "float32"})
+    given = {"s": np.linspace(0.1, 0.5, scales, dtype=np.float32), "z": np.ones(scales, np.int8)}
+    hold(model, [case | {"S": scales} for case in _CASES], given)

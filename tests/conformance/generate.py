@@ -59,21 +59,37 @@ def _symbolic(case: Case) -> Iterator[onnx.ModelProto]:
 
     An operator may need that extents agree, that one is 1 (to broadcast) or that it is a number. So
     first every dimension has a symbol of its own, then equal extents share one, then 1 stays, then
-    only the first dimensions of the inputs are symbols.
+    only the first dimensions of the inputs are symbols. Each is tried with the lengths of vectors of
+    integers as numbers too: a shape or axes, whose length is a rank.
     """
 
-    def with_names(name: Callable[[int, int, int], str | None]) -> onnx.ModelProto:
+    def with_names(
+        name: Callable[[int, int, int], str | None], all_inputs: bool
+    ) -> onnx.ModelProto:
         model = onnx.ModelProto()
         model.CopyFrom(case.model)
         inputs = [v for v in model.graph.input if v.name in case.inputs]
         for number, value in enumerate(inputs):
             for axis, dim in enumerate(value.type.tensor_type.shape.dim):
                 symbol = name(number, axis, dim.dim_value) if dim.HasField("dim_value") else None
-                if symbol is not None:
+                if symbol is not None and (all_inputs or not _is_list(value)):
                     dim.dim_param = symbol
         return model
 
-    yield with_names(lambda number, axis, extent: f"d{number}_{axis}")
-    yield with_names(lambda number, axis, extent: f"n{extent}")
-    yield with_names(lambda number, axis, extent: None if extent == 1 else f"n{extent}")
-    yield with_names(lambda number, axis, extent: f"n{extent}" if axis == 0 else None)
+    lists = any(_is_list(value) for value in case.model.graph.input)
+    names: list[Callable[[int, int, int], str | None]] = [
+        lambda number, axis, extent: f"d{number}_{axis}",
+        lambda number, axis, extent: f"n{extent}",
+        lambda number, axis, extent: None if extent == 1 else f"n{extent}",
+        lambda number, axis, extent: f"n{extent}" if axis == 0 else None,
+    ]
+    for name in names:
+        yield with_names(name, True)
+        if lists:
+            yield with_names(name, False)
+
+
+def _is_list(value: onnx.ValueInfoProto) -> bool:
+    kind = value.type.tensor_type
+    integers = (onnx.TensorProto.INT32, onnx.TensorProto.INT64)
+    return kind.elem_type in integers and len(kind.shape.dim) == 1
