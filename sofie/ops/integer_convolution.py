@@ -65,5 +65,5 @@ def _weights(
         shifted = array.astype(np.int64) - offsets.reshape(channels)
         name = f"{node.input(weights[0]).name}.centred"
         return b.constant(name, number, shifted.astype(number.numpy))
-    channels = None if zero is None else quantization.along(b, zero, 0, w.shape)
-    return quantization.centred(b, number, w, channels)
+    point = None if zero is None else quantization.along(b, zero, 0, w.shape)
+    return quantization.centred(b, number, w, point)

@@ -112,5 +112,8 @@ def test_scales_of_any_number(scales: int) -> None:
         "z": ("int8", ["S"]),
     }
     model = graph(nodes, inputs, {"q": "int8", "y": "float32"})
-    given = {"s": np.linspace(0.1, 0.5, scales, dtype=np.float32), "z": np.ones(scales, np.int8)}
+    given: dict[str, np.ndarray] = {
+        "s": np.linspace(0.1, 0.5, scales, dtype=np.float32),
+        "z": np.ones(scales, np.int8),
+    }
     hold(model, [case | {"S": scales} for case in _CASES], given)
