@@ -59,8 +59,8 @@ def _symbolic(case: Case) -> Iterator[onnx.ModelProto]:
 
     An operator may need that extents agree, that one is 1 (to broadcast) or that it is a number. So
     first every dimension has a symbol of its own, then equal extents share one, then 1 stays, then
-    only the first dimensions of the inputs are symbols. Each is tried with the lengths of vectors of
-    integers as numbers too: a shape or axes, whose length is a rank.
+    only the first dimensions of the inputs are symbols. Each is tried with the lengths of vectors
+    of integers as numbers too: a shape or axes, whose length is a rank.
     """
 
     def with_names(
