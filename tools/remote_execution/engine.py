@@ -278,6 +278,9 @@ class Engine:
             # The server says UNAVAILABLE of an action that waited too long for a worker: once is
             # enough, and nothing is lost on the way to this machine itself.
             "--remote_retries=0",
+            # An action's inputs are thousands of files that are sent at once: the last one's time
+            # runs from the start.
+            "--remote_timeout=900",
         ]
 
 

@@ -26,6 +26,8 @@ _GPU_TEST = "//tests:mlp_test_gpu"
 _PYTHON_TEST = "//third_party:lock_test"
 _MODEL = ("//models:mlp", "//models:mlp_cuda")
 _FOLDER = "//tools/remote_execution"
+# With CUDA for the test on the CPU too: both tests are made of the same objects.
+_BUILD = ("--config=ci", "--config=cuda")
 # Bazel's exit status.
 _TESTS_FAILED = 3
 # The workers' actions at a time: nothing waits in the server's queue.
@@ -104,7 +106,7 @@ def bazel(folder: Path) -> Iterator[Bazel]:
 
 def _options(service: engine.Engine) -> list[str]:
     return [
-        "--config=ci",
+        *_BUILD,
         *service.options(),
         f"--jobs={_JOBS}",
         "--disk_cache=",
@@ -153,7 +155,7 @@ def test_local_build_gives_the_same_bytes(
     assert bazel("clean") == 0
     assert bazel("build", *_options(service), log, *_MODEL) == 0
     local = [
-        "--config=ci",
+        *_BUILD,
         "--disk_cache=",
         "--noshow_progress",
         "--symlink_prefix=/",
