@@ -604,17 +604,18 @@ def _print(expr: Expr, name: Callable[[sympy.Symbol], str]) -> str:
 
 def _alike(arguments: Sequence[Expr], name: Callable[[sympy.Symbol], str]) -> list[str]:
     """Arguments as integers, or all as real numbers if one is."""
-    if all(a.is_integer for a in arguments):
+    if not any(a.has(sympy.Float) or a.is_integer is not True for a in arguments):
         return [_factor(a, name) for a in arguments]
     return [_real(a, name) for a in arguments]
 
 
 def _real(expr: Expr, name: Callable[[sympy.Symbol], str]) -> str:
     """The expression in C++ as a double."""
-    if expr.is_integer:
-        return f"static_cast<double>({_print(expr, name)})"
+    # Of 0.0, too, SymPy says that it is an integer.
     if expr.is_Float:
         return f"({float(expr).hex()})"
+    if expr.is_integer and not expr.has(sympy.Float):
+        return f"static_cast<double>({_print(expr, name)})"
     if expr.is_Symbol:
         return name(expr)
     if expr.is_Add or expr.is_Mul:

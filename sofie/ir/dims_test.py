@@ -56,6 +56,13 @@ def test_divisions_round_down_at_every_size() -> None:
     assert _cpp(dims.FloorMod(_S0, _S1)) == "sofie::FloorMod(s0, s1)"
 
 
+def test_numbers_among_sizes() -> None:
+    # SymPy takes 0.0 for an integer.
+    steps = dims.Steps(sympy.Float(0.0), dims.element(0), sympy.Float(1.0))
+    text = "sofie::Steps((0x0.0p+0), static_cast<double>(d0), (0x1.0000000000000p+0))"
+    assert _cpp(steps) == text
+
+
 def test_bounds_of_products() -> None:
     rounded = dims.FloorDiv(_S0, sympy.Integer(4))
     assert dims.at_most(rounded * _S1) == _S0 * _S1 / 4

@@ -671,8 +671,10 @@ void SessionCore::CallEnqueue(LaunchContext& context, const Plan& plan, StepTime
   context.set_wide(plan.wide);
   if (timer != nullptr) timer->Begin(context);
   ScopedHook hook(context, timer);
+  // The steps take all symbols, those that only later segments use included.
+  std::copy(plan.symbols.begin(), plan.symbols.end(), symbols_.begin());
   try {
-    program_.enqueue(context, plan.symbols.data(), buffers_.data(), weights_->data());
+    program_.enqueue(context, symbols_.data(), buffers_.data(), weights_->data());
   } catch (const std::exception& error) {
     std::string message = Where();
     if (context.step() >= 0 && static_cast<size_t>(context.step()) < info_.steps.size()) {

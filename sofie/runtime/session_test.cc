@@ -593,5 +593,65 @@ TEST_F(SessionTest, WeightsFilesAreLoadedConcurrently) {
   EXPECT_EQ(Allocations().live_bytes, live);
 }
 
+// x[4] → y, its first x[0] elements. The only symbol is read between two segments, the first of
+// which copies.
+constexpr const char* kPrefixSymbols[] = {"count"};
+constexpr DimInfo kFour[] = {{.value = 4}};
+constexpr DimInfo kCount[] = {{.symbol = 0}};
+constexpr TensorInfo kPrefixInputs[] = {{"x", DType::kInt64, kFour}};
+constexpr TensorInfo kPrefixOutputs[] = {{"y", DType::kInt64, kCount}};
+constexpr BufferInfo kPrefixBuffers[] = {
+    {"x", 8, 0, 0}, {"y", 8, 1, 1, 1, /*segment=*/1}, {"copy", 8, 0, 1}};
+constexpr StepInfo kPrefixSteps[] = {{"/copy/Identity", "Copy_0"}, {"/prefix/Slice", "Slice_1"}};
+constexpr ReadInfo kPrefixReads[] = {{"count", 2, DType::kInt64, 0, 1}};
+
+constexpr SegmentInfo kPrefixSegments[] = {
+    {kPrefixReads, [](const int64_t* symbols, int64_t* bytes) { bytes[1] = 8 * symbols[0]; },
+     [](const int64_t* symbols, Shape* shapes) { shapes[0] = {symbols[0]}; }}};
+
+// With the weights of the test model, which it does not use.
+ModelInfo PrefixInfo() {
+  return {.name = "prefix",
+          .cpp_namespace = "prefix",
+          .generator_version = "test",
+          .symbols = kPrefixSymbols,
+          .inputs = kPrefixInputs,
+          .outputs = kPrefixOutputs,
+          .buffers = kPrefixBuffers,
+          .steps = kPrefixSteps,
+          .graph_hash = Info().graph_hash,
+          .weights_bytes = Info().weights_bytes,
+          .buffer_bytes = [](const int64_t*, int64_t* bytes) { bytes[0] = bytes[2] = 32; },
+          .output_shapes = [](const int64_t*, Shape*) {},
+          .segments = kPrefixSegments};
+}
+
+// Loads all symbols first, as generated code does.
+void EnqueuePrefix(LaunchContext& context, const int64_t* symbols, void* const* buffers,
+                   const std::byte*) {
+  const int64_t count = symbols[0];
+  context.Step(context.segment());
+  if (context.segment() == 0) {
+    std::memcpy(buffers[2], buffers[0], 32);
+  } else {
+    std::memcpy(buffers[1], buffers[2], static_cast<size_t>(8 * count));
+  }
+}
+
+TEST(SegmentTest, StepsTakeSymbolsThatAreNotKnownYet) {
+  constexpr BackendProgram kProgram[] = {{Backend::kCpu, &EnqueuePrefix, &kCpuBackend}};
+  const ModelInfo info = PrefixInfo();
+  const std::vector<std::byte> blob = test_model::Blob();
+  SessionCore session(info, kProgram, blob, Device::Cpu(), {});
+  for (const int64_t count : {3, 0, 4, 1}) {
+    const std::vector<int64_t> x = {count, 7, 8, 9};
+    const TensorView input = View<const int64_t>{x.data(), {4}};
+    const TensorView y = session.Run(std::span(&input, 1))[0];
+    ASSERT_EQ(y.shape, Shape({count}));
+    const auto* data = static_cast<const int64_t*>(y.data);
+    EXPECT_TRUE(std::equal(data, data + count, x.begin()));
+  }
+}
+
 }  // namespace
 }  // namespace sofie
