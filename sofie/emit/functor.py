@@ -15,6 +15,7 @@ import sympy
 from sofie.emit.names import Names
 from sofie.ir import dims, expr
 from sofie.ir.program import (
+    Attention,
     Buffer,
     DenseReduce,
     Loop,
@@ -450,6 +451,57 @@ def selection(
     body.statements.append(f"return {value};")
     signature = f"{step.load.dtype.storage} Load{body.arguments((*step.kept, step.along))} const"
     return Functor(name, (), parameters.all(), (Method(signature, tuple(body.statements)),))
+
+
+def attention(
+    step: Attention,
+    name: str,
+    pointer: Callable[[Buffer], str],
+    host: Callable[[dims.Expr], str],
+) -> Functor:
+    """The functor of attention: operands, biases, which rows meet, and what is stored."""
+    cpp = step.dtype.cpp
+    parameters = _Parameters(pointer, lambda size: host(size.xreplace(step.sizes)), step.writes())
+    methods: list[Method] = []
+
+    def returns(cpp_type: str, called: str, loops: Sequence[Loop], value: expr.Expr) -> None:
+        body = _Body(parameters)
+        body.statements.append(f"return {body.operand(value)};")
+        signature = f"{cpp_type} {called}{body.arguments(loops)} const"
+        methods.append(Method(signature, tuple(body.statements)))
+
+    def stores(called: str, loops: Sequence[Loop], store: Store) -> None:
+        body = _Body(parameters)
+        body.store(store)
+        signature = f"void {called}{body.arguments(loops, cpp)} const"
+        methods.append(Method(signature, tuple(body.statements)))
+
+    loaded = (step.batch, step.key_head, step.key)
+    returns(cpp, "Query", (step.batch, step.head, step.row, step.channel), step.query)
+    returns(cpp, "Key", (*loaded, step.channel), step.keys)
+    returns(cpp, "Value", (*loaded, step.value_channel), step.values)
+    if step.bias is not None:
+        returns(cpp, "Bias", (step.batch, step.head, step.row, step.key), step.bias)
+    if step.rows is not None:
+        returns("I", "FirstRow", (step.batch,), expr.Index(None, step.rows.begin))
+        returns("I", "EndRow", (step.batch,), expr.Index(None, step.rows.end))
+    returns("I", "FirstKey", (step.batch, step.row), expr.Index(None, step.seen.begin))
+    returns("I", "EndKey", (step.batch, step.row), expr.Index(None, step.seen.end))
+    stores("Store", (step.batch, step.head, step.row, step.value_channel), step.store)
+    if step.sums is not None:
+        stores("StoreSum", (step.batch, step.head, step.row), step.sums)
+    constants = {
+        "int kDepth": str(int(step.channel.extent)),
+        "int kValueDepth": str(int(step.value_channel.extent)),
+        "bool kPacked": str(step.rows is not None).lower(),
+        "bool kHasBias": str(step.bias is not None).lower(),
+        "bool kHasSoftCap": str(step.soft_cap != 0).lower(),
+        "bool kHasSums": str(step.sums is not None).lower(),
+        "bool kMasks": str(step.masks).lower(),
+    }
+    lines = [f"static constexpr {what} = {value};" for what, value in constants.items()]
+    # The value's type in computations; memory may have another one.
+    return Functor(name, (f"using Number = {cpp};", *lines), parameters.all(), tuple(methods))
 
 
 def _rows(

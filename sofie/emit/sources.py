@@ -18,6 +18,7 @@ from sofie.emit.sharing import Functors
 from sofie.emit.text import c_string, comment
 from sofie.ir import dims
 from sofie.ir.program import (
+    Attention,
     Buffer,
     BufferKind,
     DenseLayer,
@@ -326,6 +327,11 @@ class _Renderer:
             return _StepView(number, nodes, body.name, body, "Scatter", "", spaces)
         if isinstance(step, DenseReduce):
             return self._dense(number, nodes, step)
+        if isinstance(step, Attention):
+            name = self._functor_name(number, step)
+            body = self.functors.shared(functor.attention(step, name, self._pointer, self._host))
+            arguments = self._attention(step)
+            return _StepView(number, nodes, body.name, body, "Attention", "", (arguments,))
         if isinstance(step, Gemm):
             call = f"template Gemm<{step.dtype.storage}>"
             return _StepView(number, nodes, "gemm", None, call, "", (), self._gemm(step))
@@ -429,6 +435,20 @@ class _Renderer:
         sizes = {key: self._host(size) for key, size in step.sizes.items()}
         options = {key: option(value) for key, value in step.options.items()}
         return tuple({**pointers, **sizes, **options}.items())
+
+    def _attention(self, step: Attention) -> str:
+        """The arguments of attention, as C++."""
+        arguments = {
+            "batch": self._host(step.batch.extent),
+            "heads": self._host(step.head.extent),
+            "key_heads": self._host(step.key_head.extent),
+            "rows": self._host(step.row.extent),
+            "keys": self._host(step.key.extent),
+            "scale": step.scale.hex(),
+            "soft_cap": step.soft_cap.hex(),
+        }
+        members = ", ".join(f".{name} = {value}" for name, value in arguments.items())
+        return f"sofie::kernels::AttentionArgs{{{members}}}"
 
     def _topk(self, step: TopK) -> str:
         """The arguments of a TopK, as C++."""

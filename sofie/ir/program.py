@@ -357,6 +357,98 @@ class TopK(Step):
                 yield buffer
 
 
+@dataclasses.dataclass(frozen=True)
+class Span:
+    """Rows from ``begin`` up to and without ``end``."""
+
+    begin: dims.Expr
+    end: dims.Expr
+
+
+@dataclasses.dataclass(eq=False)
+class Attention(Step):
+    """Means of values, weighted by how keys answer a query; nothing of the scores is in memory.
+
+    For every sequence, head, and query row of the sequence::
+
+        score[j] = cap(scale * sum(query[row] * key[j] over channels)) + bias[row, j]
+        store = sum(softmax(score)[j] * value[j] over the keys j that the row sees)
+
+    where ``cap(x)`` is ``soft_cap * tanh(x / soft_cap)``. Rows are counted over all sequences where
+    a batch is packed, else within their sequence. A row that sees no key gives -inf for the
+    logarithm of its sum.
+
+    Attributes:
+      dtype: what is computed in: float32 or float64.
+      batch: walks the sequences.
+      head: walks the heads of queries.
+      key_head: walks the heads of keys and values; its extent divides the number of heads, and as
+        many neighbouring heads share one.
+      row: walks the query rows; its extent is the most that a sequence can have, or the rows of all
+        sequences where the batch is packed.
+      key: walks the rows of keys and values, likewise.
+      channel: walks the channels of queries and keys; its extent is a number.
+      value_channel: walks the channels of values and of the result, likewise.
+      query: an element, in terms of sequence, head, row and channel.
+      keys: an element, in terms of sequence, key head, key and channel.
+      values: likewise, with the channel of values.
+      bias: what is added to a score, in terms of sequence, head, row and key; None for nothing.
+      rows: the query rows of a sequence; None where each has all of them.
+      seen: the keys that a row sees, in terms of sequence and row; neither end may fall from a row
+        to the next.
+      scale: see above.
+      soft_cap: see above; 0 for none.
+      store: the result, in terms of sequence, head, row, channel of values, and the mean.
+      sums: where the logarithms of the sums of exponentials go, in terms of sequence, head and row.
+      masks: whether a bias of -inf hides a key, whatever its score is, and a row that sees no key
+        gives 0. Else it is added, and such a row gives NaN, as Softmax of the sums has it.
+      sizes: what symbols of its own stand for: kernels that differ in these alone are the same.
+    """
+
+    dtype: DType
+    batch: Loop
+    head: Loop
+    key_head: Loop
+    row: Loop
+    key: Loop
+    channel: Loop
+    value_channel: Loop
+    query: expr.Expr
+    keys: expr.Expr
+    values: expr.Expr
+    bias: expr.Expr | None
+    rows: Span | None
+    seen: Span
+    scale: float
+    soft_cap: float
+    store: Store
+    sums: Store | None
+    masks: bool
+    sizes: Mapping[sympy.Symbol, dims.Expr]
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """All spans of rows."""
+        return (self.seen,) if self.rows is None else (self.rows, self.seen)
+
+    def reads(self) -> Iterator[Buffer]:
+        """Operands, and what says which rows belong together."""
+        yield from _loads(self.query, self.keys, self.values)
+        if self.bias is not None:
+            yield from _loads(self.bias)
+        for span in self.spans:
+            yield from _loads(expr.Index(None, span.begin), expr.Index(None, span.end))
+        for store in (self.store, self.sums):
+            if store is not None:
+                yield from _stores(store)
+
+    def writes(self) -> Iterator[Buffer]:
+        """The result, and the sums where they are wanted."""
+        yield self.store.buffer
+        if self.sums is not None:
+            yield self.sums.buffer
+
+
 # What a routine is told besides sizes: text is an enumerator.
 Option: TypeAlias = bool | int | float | str
 

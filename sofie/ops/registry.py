@@ -14,6 +14,8 @@ from sofie.ir.tensor import Tensor
 
 # Gives one reason for each thing about the node that is not supported.
 Check = Callable[[Node], Iterable[str]]
+# True for a node that it lowers; see ``Operator``.
+Takes = Callable[[Node], bool]
 # Computes the outputs from the inputs (None where an optional input is absent).
 Lower = Callable[[Node, Builder, Sequence[Tensor | None]], Sequence[Tensor | None]]
 
@@ -28,6 +30,8 @@ class Operator:
       since: first opset whose definition the lowering follows.
       until: last one, or None.
       dtypes: element types that the first input may have; None where the operator has no input.
+      takes: says which nodes it lowers; others become what ONNX says that they are made of. What it
+        asks for, such as extents that are numbers, may not come to be unknown once it is known.
       check: what else it demands.
       lower: its kernels.
     """
@@ -37,6 +41,7 @@ class Operator:
     since: int
     until: int | None
     dtypes: frozenset[DType] | None
+    takes: Takes
     check: Check
     lower: Lower
 
@@ -52,6 +57,10 @@ def _accept(node: Node) -> Iterable[str]:
     return ()
 
 
+def _take(node: Node) -> bool:
+    return True
+
+
 def operator(
     name: str,
     *,
@@ -59,13 +68,14 @@ def operator(
     until: int | None = None,
     domain: str = "",
     dtypes: Iterable[DType] | None,
+    takes: Takes = _take,
     check: Check = _accept,
 ) -> Callable[[Lower], Lower]:
     """Registers the decorated lowering as an operator; see ``Operator`` for the arguments."""
 
     def register(lower: Lower) -> Lower:
         types = None if dtypes is None else frozenset(dtypes)
-        entry = Operator(name, domain, since, until, types, check, lower)
+        entry = Operator(name, domain, since, until, types, takes, check, lower)
         _OPERATORS.setdefault((domain, name), []).append(entry)
         return lower
 
@@ -75,7 +85,7 @@ def operator(
 def find(node: Node) -> Operator | None:
     """The operator that lowers the node; None where there is none."""
     for entry in _entries().get((node.raw.domain, node.raw.op_type), ()):
-        if entry.covers(node.version):
+        if entry.covers(node.version) and entry.takes(node):
             return entry
     return None
 

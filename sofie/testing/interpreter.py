@@ -18,6 +18,7 @@ import sympy
 
 from sofie.ir import dims, dtype, expr, packing
 from sofie.ir.program import (
+    Attention,
     Buffer,
     BufferKind,
     Combine,
@@ -177,6 +178,8 @@ class _Machine:
                 self._dense(step)
             elif isinstance(step, TopK):
                 self._topk(step)
+            elif isinstance(step, Attention):
+                self._attention(step)
             elif isinstance(step, Routine):
                 self._routine(step)
             else:
@@ -246,6 +249,87 @@ class _Machine:
         _Point(self, self._grid((*step.kept, step.output)), groups * outputs, parts).store(
             step.store
         )
+
+    def _attention(self, step: Attention) -> None:
+        self.sizes.update({s.name: self.size(value) for s, value in step.sizes.items()})
+        batch, heads = self.size(step.batch.extent), self.size(step.head.extent)
+        rows, keys = self.size(step.row.extent), self.size(step.key.extent)
+        shared = heads // max(self.size(step.key_head.extent), 1)
+        done = 0
+        for sequence in range(batch):
+            first, end = 0, rows
+            if step.rows is not None:
+                point = _Point(self, {step.batch.var.name: np.asarray([sequence])})
+                first, end = (int(point.index(e)[0]) for e in (step.rows.begin, step.rows.end))
+                assert first == done, "cumulative lengths begin at 0 and do not fall"
+                done = max(end, first)
+            for head in range(heads):
+                self._attend(step, sequence, (head, head // shared), range(first, end), keys)
+        for head in range(heads if step.rows is not None else 0):
+            self._attend(step, batch, (head, 0), range(done, rows), 0)
+
+    def _attend(
+        self, step: Attention, sequence: int, heads: tuple[int, int], rows: range, keys: int
+    ) -> None:
+        """Rows of one head, in float64; ``keys`` is 0 where the rows are in no sequence."""
+        count, depth = len(rows), self.size(step.value_channel.extent)
+        if not count:
+            return
+
+        def grid(head: int, *axes: tuple[Any, Sequence[int]]) -> dict[str, Array]:
+            spread = np.meshgrid(*(np.asarray(places) for _, places in axes), indexing="ij")
+            named = {x.var.name: a.reshape(-1) for (x, _), a in zip(axes, spread, strict=True)}
+            fixed = ((step.batch, sequence), (step.head, head), (step.key_head, head))
+            size = next(iter(named.values())).size
+            return named | {x.var.name: np.full(size, value) for x, value in fixed}
+
+        head, key_head = heads
+        seen = _Point(self, grid(head, (step.row, rows)))
+        begin = seen.index(step.seen.begin) if keys else np.zeros(count, int)
+        end = seen.index(step.seen.end) if keys else np.zeros(count, int)
+        assert (np.diff(begin) >= 0).all() and (np.diff(end) >= 0).all()
+        low, high = int(begin.min()), int(max(end.max(), begin.min()))
+        assert low >= 0 and high <= keys
+        span = range(low, high)
+
+        def operand(
+            value: expr.Expr, place: int, along: Any, places: Sequence[int], loop: Any
+        ) -> Array:
+            channels = range(self.size(loop.extent))
+            point = _Point(self, grid(place, (along, places), (loop, channels)))
+            result = point.operand(value).astype(np.float64)
+            return np.broadcast_to(result, point.points).reshape(len(places), -1)
+
+        outputs = np.full((count, depth), 0.0 if step.masks else np.nan)
+        sums = np.full(count, -np.inf)
+        if span:
+            query = operand(step.query, head, step.row, rows, step.channel)
+            key = operand(step.keys, key_head, step.key, span, step.channel)
+            value = operand(step.values, key_head, step.key, span, step.value_channel)
+            scores = step.scale * (query @ key.T)
+            if step.soft_cap:
+                scores = step.soft_cap * np.tanh(scores / step.soft_cap)
+            if step.bias is not None:
+                point = _Point(self, grid(head, (step.row, rows), (step.key, span)))
+                added = np.broadcast_to(point.operand(step.bias), point.points)
+                added = added.reshape(scores.shape)
+                scores = np.where(step.masks & np.isneginf(added), -np.inf, scores + added)
+            places = np.arange(low, high)
+            inside = (places >= begin[:, None]) & (places < end[:, None])
+            scores = np.where(inside, scores, -np.inf)
+            largest = scores.max(axis=1)
+            present = largest != -np.inf
+            weights = np.exp(scores[present] - largest[present, None])
+            total = weights.sum(axis=1)
+            outputs[present] = (weights @ value) / total[:, None]
+            sums[present] = largest[present] + np.log(total)
+        number = step.dtype.numpy
+        store_grid = grid(head, (step.row, rows), (step.value_channel, range(depth)))
+        parts = {"": outputs.reshape(-1).astype(number)}
+        _Point(self, store_grid, count * depth, parts).store(step.store)
+        if step.sums is not None and sequence < self.size(step.batch.extent):
+            parts = {"": sums.astype(number)}
+            _Point(self, grid(head, (step.row, rows)), count, parts).store(step.sums)
 
     def _routine(self, step: Routine) -> None:
         inputs = {k: None if b is None else self.read_all(b) for k, b in step.inputs.items()}

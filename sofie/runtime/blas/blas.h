@@ -89,6 +89,7 @@ GemmArgs<T> FoldBatch(const GemmArgs<T>& args);
 // themselves. The arguments must be valid, their extents at most INT32_MAX, and the Blas of some
 // CPU context must exist.
 void GemmInThread(const GemmArgs<float>& args);
+void GemmInThread(const GemmArgs<double>& args);
 
 // OpenBLAS, in up to `threads` OpenMP threads, each on a share of the rows or of the batch.
 std::unique_ptr<Blas> NewCpuBlas(int threads);

@@ -276,6 +276,7 @@ class OpenBlas final : public GemmBlas {
 }  // namespace
 
 void GemmInThread(const GemmArgs<float>& args) { RunRows(args, 0, args.m * args.batch); }
+void GemmInThread(const GemmArgs<double>& args) { RunRows(args, 0, args.m * args.batch); }
 
 std::unique_ptr<Blas> NewCpuBlas(int threads) { return std::make_unique<OpenBlas>(threads); }
 

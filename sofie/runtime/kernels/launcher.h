@@ -8,15 +8,18 @@
 #ifndef SOFIE_RUNTIME_KERNELS_LAUNCHER_H_
 #define SOFIE_RUNTIME_KERNELS_LAUNCHER_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <type_traits>
 
 #include "sofie/runtime/backend.h"
 #include "sofie/runtime/blas/blas.h"
 #include "sofie/runtime/error.h"
+#include "sofie/runtime/kernels/attention.h"
 #include "sofie/runtime/kernels/backend_tags.h"
 #include "sofie/runtime/kernels/combine.h"
 #include "sofie/runtime/kernels/dense_shape.h"
@@ -31,6 +34,7 @@
 #include "sofie/runtime/kernels/tree_ensemble.h"
 
 #if defined(__CUDACC__)
+#include "sofie/runtime/kernels/attention_gpu.h"
 #include "sofie/runtime/kernels/bias_activation.h"
 #include "sofie/runtime/kernels/dense_gpu.h"
 #include "sofie/runtime/kernels/pointwise_gpu.h"
@@ -39,6 +43,7 @@
 #include "sofie/runtime/kernels/topk_gpu.h"
 #include "sofie/runtime/kernels/tree_ensemble_gpu.h"
 #else
+#include "sofie/runtime/kernels/attention_cpu.h"
 #include "sofie/runtime/kernels/dense_cpu.h"
 #include "sofie/runtime/kernels/pointwise_cpu.h"
 #include "sofie/runtime/kernels/reduce_cpu.h"
@@ -117,6 +122,33 @@ class Launcher {
       const auto body = make.template operator()<int64_t>();
       using Body = std::remove_const_t<decltype(body)>;
       DenseOnCpu<Body, K, Shape>::template Launch<B>(context_, body, kept, layers);
+#endif
+    }
+  }
+
+  // The mean of values, weighted by how keys answer a query, for every row of every sequence and
+  // head; see attention.h. Throws ArgumentError unless the heads of keys divide those of queries.
+  template <class Make>
+  void Attention(const AttentionArgs& args, const Make& make) {
+    if (args.heads * args.rows == 0) return;
+    if (args.key_heads <= 0 || args.heads % args.key_heads != 0) {
+      throw ArgumentError("Attention: " + std::to_string(args.heads) +
+                          " heads can't share the keys of " + std::to_string(args.key_heads));
+    }
+    using Wide = std::remove_cvref_t<decltype(make.template operator()<int64_t>())>;
+    if (!Wide::kPacked && args.batch == 0) return;
+    if constexpr (B::kGpu) {
+#if defined(__CUDACC__)
+      const int64_t scores = Wide::kHasBias ? args.batch * args.heads * args.rows * args.keys : 0;
+      WithIndexType(std::max({scores, args.rows, args.keys}), [&]<class I>() {
+        const auto body = make.template operator()<I>();
+        using Body = std::remove_const_t<decltype(body)>;
+        AttentionOnGpu<Body, I>::Launch(context_, body, args);
+      });
+#endif
+    } else {
+#if !defined(__CUDACC__)
+      AttentionOnCpu<Wide>::template Launch<B>(context_, make.template operator()<int64_t>(), args);
 #endif
     }
   }

@@ -1,0 +1,80 @@
+"""What operators that attend have in common: heads, caches, masks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sofie.ir import dims
+from sofie.ir.builder import Builder
+from sofie.ir.dtype import BOOL, DType, wide
+from sofie.ir.expr import Call, Expr, Literal, Select, compare
+from sofie.ir.tensor import Broadcast, Index, Permute, Reshape, Tensor
+
+
+def split_heads(x: Tensor, heads: dims.Expr) -> Tensor:
+    """[batch, rows, heads * channels] as [batch, heads, rows, channels]."""
+    batch, rows, hidden = x.shape
+    parts = Reshape(x, (batch, rows, heads, dims.FloorDiv(hidden, heads)))
+    return Permute(parts, (0, 2, 1, 3))
+
+
+def join_heads(x: Tensor) -> Tensor:
+    """The reverse."""
+    batch, heads, rows, channels = x.shape
+    return Reshape(Permute(x, (0, 2, 1, 3)), (batch, rows, heads * channels))
+
+
+def behind(b: Builder, past: Tensor | None, x: Tensor) -> Tensor:
+    """The rows of ``x`` behind those of ``past``, both [batch, heads, rows, channels]."""
+    if past is None:
+        return x
+    for axis in (0, 1, 3):
+        b.require_equal(past.shape[axis], x.shape[axis], f"extents of axis {axis} of past and new")
+    before = past.shape[2]
+
+    def element(index: Index) -> Expr:
+        batch, head, row, channel = index
+        old, new = past.load(index), x.load((batch, head, row - before, channel))
+        return Select(x.dtype, compare("<", row, before), old, new)
+
+    shape = (*x.shape[:2], before + x.shape[2], x.shape[3])
+    return b.lazy(x.dtype, shape, [past, x], element)
+
+
+def bias_of_mask(
+    b: Builder, mask: Tensor, shape: dims.Shape, hidden: float, number: DType
+) -> Tensor:
+    """What a mask, of any shape that broadcasts, adds to scores of ``shape``.
+
+    Args:
+      b: where it is computed.
+      mask: floating-point numbers to add; or booleans or integers, not 0 where a key is seen.
+      shape: [batch, heads, rows, keys].
+      hidden: what is added to the score of a key that is not seen.
+      number: what scores are computed in.
+    """
+    b.require_broadcast(mask.shape, shape)
+    if not mask.dtype.is_float:
+        source = mask
+
+        def element(index: Index) -> Expr:
+            seen = source.load(index)
+            if source.dtype is not BOOL:
+                seen = Call(BOOL, "{0} != 0", (seen,))
+            return Select(wide(number), seen, Literal(number, 0.0), Literal(number, hidden))
+
+        mask = b.lazy(number, mask.shape, [mask], element)
+    return Broadcast(mask, shape)
+
+
+def is_number(*extents: dims.Expr) -> bool:
+    """True where the extents are the same in all runs, and not 0."""
+    return all(bool(extent.is_Integer) and int(extent) > 0 for extent in extents)
+
+
+def broadcasts_to(shape: Sequence[dims.Expr], result: Sequence[dims.Expr]) -> bool:
+    """True where a shape broadcasts to another in all runs."""
+    return len(shape) <= len(result) and all(
+        extent == 1 or dims.same(extent, wanted)
+        for extent, wanted in zip(reversed(shape), reversed(result), strict=False)
+    )
