@@ -124,6 +124,12 @@ ALPAKA_FN_ACC ALPAKA_FN_INLINE typename Body::Number Biased(typename Body::Numbe
   return score + bias;
 }
 
+// The larger of two scores. NaN is passed over: it comes back with its exponential.
+template <class T>
+ALPAKA_FN_ACC ALPAKA_FN_INLINE T LargerScore(T a, T b) {
+  return b > a ? b : a;
+}
+
 // What is subtracted from the scores of a row: their maximum, or anything where all are -inf.
 template <class T>
 ALPAKA_FN_ACC ALPAKA_FN_INLINE T ScoreShift(T maximum) {

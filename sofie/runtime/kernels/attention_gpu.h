@@ -273,11 +273,11 @@ struct AttentionOnGpu {
             }
           }
           score[r][e] = x;
-          largest = Maximum(largest, x);
+          largest = LargerScore(largest, x);
         }
 #pragma unroll
         for (int mask = Tiling::kSide / 2; mask > 0; mask /= 2) {
-          largest = Maximum(largest, ShuffleXor(largest, mask));
+          largest = LargerScore(largest, ShuffleXor(largest, mask));
         }
         const T shift = ScoreShift(largest);
         const T shrink = Exp<T>(maximum[r] - shift);
