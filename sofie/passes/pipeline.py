@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from sofie.importer.load import Model, infer_shapes
-from sofie.passes import clean, fold_batch_normalization, fuse_activation
+from sofie.passes import clean, fold_batch_normalization, fuse_activation, fuse_attention
 
-_PASSES = (clean, fold_batch_normalization, fuse_activation, clean)
+_PASSES = (clean, fold_batch_normalization, fuse_activation, fuse_attention, clean)
 
 
 def run(model: Model) -> None:
