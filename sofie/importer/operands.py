@@ -48,6 +48,7 @@ _OPERANDS: dict[str, tuple[int, ...]] = {
     "Trilu": (1,),
     "Unsqueeze": (1,),
     "Upsample": (1,),
+    "sofie.PackedAttention": (5,),
     **{
         f"Reduce{name}": (1,)
         for name in "L1 L2 LogSum LogSumExp Max Mean Min Prod Sum SumSquare".split()
@@ -58,14 +59,14 @@ _OPERANDS: dict[str, tuple[int, ...]] = {
 def find_inputs(graph: ir.Graph) -> None:
     """Makes data symbols of the inputs that decide about shapes, directly or by arithmetic."""
     for node in ir.traversal.RecursiveGraphIterator(graph):
-        if not node.domain:
-            for position in _OPERANDS.get(node.op_type, ()):
-                operand = node.inputs[position] if position < len(node.inputs) else None
-                for value in _sources(operand):
-                    # A number that is no integer is read only where it is the operand itself.
-                    is_integer = value.dtype is not None and value.dtype.is_integer()
-                    if value.graph is graph and (is_integer or value is operand):
-                        data_symbols(value)
+        name = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
+        for position in _OPERANDS.get(name, ()):
+            operand = node.inputs[position] if position < len(node.inputs) else None
+            for value in _sources(operand):
+                # A number that is no integer is read only where it is the operand itself.
+                is_integer = value.dtype is not None and value.dtype.is_integer()
+                if value.graph is graph and (is_integer or value is operand):
+                    data_symbols(value)
 
 
 def _sources(value: ir.Value | None) -> Iterator[ir.Value]:

@@ -59,11 +59,13 @@ class Sums:
     Attributes:
       memory: the tensor in memory.
       strides: of its memory, along sequences, heads, and rows.
+      rows: how many rows it has; what further ones give goes where the last one's does.
       by_sequence: whether rows are counted within their sequence, in packed batches too.
     """
 
     memory: Strided
     strides: tuple[dims.Expr, dims.Expr, dims.Expr]
+    rows: dims.Expr
     by_sequence: bool = False
 
 
@@ -276,12 +278,12 @@ class _Launch:
     def sums(self, target: Sums, rows: Span, number: DType) -> Store:
         """Where a row's sum goes: one formula for all the ways in which sums can lie."""
         batch, head, row = target.strides
-        back = row if target.by_sequence else dims.ZERO
+        back = self.size("sum_back", sympy.Integer(target.by_sequence))
+        last = self.size("sum_last", target.rows - 1, is_signed=True)
         offset = (
             self.batch * self.size("sum_batch", batch)
             + self.head * self.size("sum_head", head)
-            + self.row * self.size("sum_row", row)
-            - rows.begin * self.size("sum_back", back)
+            + sympy.Min(self.row - rows.begin * back, last) * self.size("sum_row", row)
         )
         buffer = target.memory.buffer
         value: expr.Expr = expr.Accumulator(number)
