@@ -1,6 +1,6 @@
 """Builds targets in two copies of this repository and compares what each action made.
 
-    tools/bazel run //tools:reproducible -- [--arch=sm_90] [--work=FOLDER] [--second=OPTION ...]
+    tools/bazel run //tools:reproducible -- [--arch=sm_90a] [--work=FOLDER] [--second=OPTION ...]
         [TARGET ...] [BAZEL OPTION ...]
 
 Without targets: everything that is made of three models, and //examples:tag_jets. The copies hold
@@ -209,7 +209,7 @@ def main() -> int:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--arch", default="sm_90", help="the GPU architecture to compile for")
+    parser.add_argument("--arch", default="sm_90a", help="the GPU architecture to compile for")
     parser.add_argument("--work", type=Path, help="folder for the builds, kept; else a temporary")
     parser.add_argument("--second", action="append", default=[], help="for the second build only")
     arguments, rest = parser.parse_known_args()

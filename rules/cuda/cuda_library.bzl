@@ -82,6 +82,9 @@ def nvcc_options(ctx, archs = [], origin = ""):
         archs = ctx.attr._archs[BuildSettingInfo].value
         origin = "build setting --{}".format(ctx.attr._archs.label)
     options = ["-x", "cu"] + gencode_options(archs, origin)
+    if "sm_90a" in archs:
+        # To the host's code: on such a GPU there are kernels with wgmma.
+        options.append("-DSOFIE_SM_90A")
     options += _LANGUAGE_OPTIONS + _DIAGNOSTIC_OPTIONS
     if _warnings_are_errors(ctx):
         options.append("--Werror=all-warnings")

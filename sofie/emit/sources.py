@@ -361,8 +361,9 @@ class _Renderer:
         )
         layers = ", ".join(
             f"sofie::kernels::DenseLayer{{{self._at(layer.weight)}, "
-            f"{'nullptr' if layer.bias is None else self._at(layer.bias)}, "
-            f"{str(layer.relu).lower()}, {str(_is_constant(layer)).lower()}}}"
+            f"{self._at_or_null(layer.bias)}, "
+            f"{str(layer.relu).lower()}, {str(_is_constant(layer)).lower()}, "
+            f"{self._at_or_null(layer.parts)}}}"
             for layer in step.layers
         )
         spaces = (
@@ -382,6 +383,9 @@ class _Renderer:
         pointer = self._pointer(region.buffer)
         return pointer if region.offset == 0 else f"{pointer} + {self._host(region.offset)}"
 
+    def _at_or_null(self, region: Region | None) -> str:
+        return "nullptr" if region is None else self._at(region)
+
     def _gemm(self, step: Gemm) -> tuple[tuple[str, str], ...]:
         host = self._host
 
@@ -392,7 +396,7 @@ class _Renderer:
             "a": self._at(step.a.region),
             "b": self._at(step.b.region),
             "d": self._at(step.d.region),
-            "bias": "nullptr" if step.bias is None else self._at(step.bias),
+            "bias": self._at_or_null(step.bias),
             "m": host(step.m),
             "n": host(step.n),
             "k": host(step.k),

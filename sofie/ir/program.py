@@ -272,12 +272,17 @@ class Gemm(Step):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class DenseLayer:
-    """``relu(weight[outputs, inputs] @ x + bias[outputs])``."""
+    """``relu(weight[outputs, inputs] @ x + bias[outputs])``.
+
+    Attributes:
+      parts: the weight once more, as some GPUs read it.
+    """
 
     weight: Region
     bias: Region | None
     relu: bool
     outputs: int
+    parts: Region | None = None
 
 
 @dataclasses.dataclass(eq=False)
@@ -311,8 +316,9 @@ class DenseReduce(Step):
         yield from _loads(self.load)
         for layer in self.layers:
             yield layer.weight.buffer
-            if layer.bias is not None:
-                yield layer.bias.buffer
+            for region in (layer.bias, layer.parts):
+                if region is not None:
+                    yield region.buffer
         yield from _stores(self.store)
 
     def writes(self) -> Iterator[Buffer]:

@@ -27,6 +27,7 @@ from sofie.ops import control_flow, registry
 from sofie.plan.dense_products import dense_products
 from sofie.plan.merge_products import merge_products
 from sofie.plan.precision import with_precision
+from sofie.plan.split_weights import split_weights
 
 
 def lower(model: Model, precision: Precision = Precision.FP32) -> Program:
@@ -41,7 +42,7 @@ def lower(model: Model, precision: Precision = Precision.FP32) -> Program:
         sizes contradict each other.
     """
     program = merge_products(_Lowering(model).run())
-    return dense_products(with_precision(program, precision))
+    return split_weights(dense_products(with_precision(program, precision)))
 
 
 class _Lowering:

@@ -130,6 +130,21 @@ def test_visible_devices(bundle: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert _run(bundle, programs) == 1
 
 
+@pytest.mark.parametrize(
+    ("archs", "capability", "runs"),
+    [
+        (["sm_80", "sm_90a"], 89, True),
+        (["sm_80", "sm_90a"], 100, True),
+        (["sm_90a"], 90, True),
+        (["sm_90a"], 100, False),
+        (["sm_90"], 89, False),
+    ],
+)
+def test_code_for_one_architecture_alone(archs: list[str], capability: int, runs: bool) -> None:
+    problem = run.architecture_problem({**_MANIFEST, "archs": archs}, [(0, capability)])
+    assert (problem is None) == runs
+
+
 def test_says_what_is_missing(
     bundle: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

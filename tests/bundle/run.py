@@ -92,11 +92,16 @@ def driver_problem(manifest: Manifest) -> tuple[str | None, list[Device]]:
     return (None if devices else "the driver finds no GPU"), devices
 
 
+def _runs(capability: int, arch: str) -> bool:
+    """Whether a GPU runs code for an architecture: for "90" it may be newer, for "90a" not."""
+    number = arch.rstrip("af")
+    return capability >= int(number) if number == arch else capability == int(number)
+
+
 def architecture_problem(manifest: Manifest, devices: list[Device]) -> str | None:
     """Why some GPU can't run the bundle's code, or None."""
-    oldest = min(int(arch.removeprefix("sm_").rstrip("af")) for arch in manifest["archs"])
     for index, capability in devices:
-        if capability < oldest:
+        if not any(_runs(capability, arch.removeprefix("sm_")) for arch in manifest["archs"]):
             return (
                 f"GPU {index} has compute capability {capability // 10}.{capability % 10}, and the "
                 f"programs were compiled for {', '.join(manifest['archs'])}: build the bundle with "

@@ -14,6 +14,7 @@
 #include "sofie/runtime/error.h"
 #include "sofie/runtime/kernels/dense_mma.h"
 #include "sofie/runtime/kernels/dense_shape.h"
+#include "sofie/runtime/kernels/dense_wgmma.h"
 #include "sofie/runtime/kernels/index.h"
 #include "sofie/runtime/kernels/launch.h"
 #include "sofie/runtime/kernels/warp.h"
@@ -639,17 +640,28 @@ struct DenseOnGpu {
         throw ArgumentError("Dense: a weight is not 16-byte aligned");
       }
     }
-    // The time that the busiest multiprocessor takes, in elements of the outputs; small tiles use
-    // it half as well.
+    // The time that the busiest multiprocessor takes, in elements of the outputs.
     const auto time = [&]<class PanelShape, class Tiling>() {
       const int64_t tiles = Panels<PanelShape>() * Tiles<Tiling>(kept);
       const int64_t multiprocessors = LimitsOf(context).multiprocessors;
       return (tiles + multiprocessors - 1) / multiprocessors * Tiling::kTileRows *
              PanelShape::kOutput;
     };
+    const int64_t small = time.template operator()<SmallShape, Small>();
+    if constexpr (FitsWarpgroups<LargeShape>()) {
+      using Tiling = WarpgroupTiling<LargeShape, ChooseWarpgroups<LargeShape>()>;
+      const bool split = std::all_of(layers.begin(), layers.end(),
+                                     [](const auto& layer) { return layer.parts != nullptr; });
+      // Small tiles use a multiprocessor a quarter as well.
+      if (split && LimitsOf(context).warpgroups &&
+          time.template operator()<LargeShape, Tiling>() <= 4 * small) {
+        LaunchDenseWarpgroups<LargeShape, Tiling, I>(context, body, kept, layers, Shape::kOutput);
+        return;
+      }
+    }
+    // And half as well as large tiles of the same kind.
     if (Large::SharedBytes(2) <= LimitsOf(context).shared_bytes &&
-        time.template operator()<LargeShape, Large>() <=
-            2 * time.template operator()<SmallShape, Small>()) {
+        time.template operator()<LargeShape, Large>() <= 2 * small) {
       LaunchWith<LargeShape, Large>(context, body, kept, layers);
     } else {
       LaunchWith<SmallShape, Small>(context, body, kept, layers);

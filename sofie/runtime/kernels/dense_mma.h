@@ -16,14 +16,10 @@
 
 #include <cstdint>
 
+#include "sofie/runtime/kernels/dense_shape.h"
 #include "sofie/runtime/precision.h"
 
 namespace sofie::kernels {
-
-// Parts of an element: three bfloat16 hold a float, two hold 16 bits of it.
-constexpr int PartsOf(Precision precision) {
-  return precision == Precision::kFloat32 ? 3 : precision == Precision::kTf32 ? 2 : 1;
-}
 
 // The products of parts that count, smallest first: part `a` of the left element, `b` of the right.
 struct PartProduct {

@@ -22,7 +22,31 @@ struct DenseLayer {
   const float* bias = nullptr;
   bool relu = false;
   bool constant = false;  // nothing in the queue writes the weight or the bias
+  // The weight in 16-bit parts, each where PartPlace says, or null; 16-byte aligned. They change no
+  // result: GPUs that have wgmma are faster with them.
+  const uint16_t* parts = nullptr;
 };
+
+// Parts of an element, 16 bits each: three bfloat16 hold a float, two hold 16 bits of it.
+constexpr int PartsOf(Precision precision) {
+  return precision == Precision::kFloat32 ? 3 : precision == Precision::kTf32 ? 2 : 1;
+}
+
+// Where a part of weight[n, k] is among all. Inputs come in steps of 16, an even number of them; a
+// step has its parts one after the other, a part the order in which wgmma reads it. The order of a
+// step's inputs, 0 1 4 5 8 9 12 13 2 3 6 7 10 11 14 15, lets a lane that multiplies four
+// neighbouring ones read them at once. sofie/plan/split_weights.py writes them.
+constexpr size_t PartPlace(size_t outputs, int parts, size_t n, size_t k, int part) {
+  const size_t step = k / 16;
+  const size_t column = k % 16;
+  const size_t half = column / 2 % 2;
+  return (step * parts + part) * outputs * 16 + n / 8 * 128 + half * 64 + n % 8 * 8 +
+         column / 4 * 2 + column % 2;
+}
+// Elements of all parts of a weight.
+constexpr size_t PartElements(size_t outputs, size_t inputs, int parts) {
+  return (inputs + 31) / 32 * 32 * outputs * parts;
+}
 
 // Groups of kRows_ rows that go through layers of widths kWidths_: those of the input and of each
 // layer's output. The kernels are made for widths that are multiples of 32; others only cost more.

@@ -51,7 +51,36 @@ struct DenseOptions {
   bool bias = true;
   bool relu = true;
   bool constant = true;
+  bool parts = true;
 };
+
+// `value` in the 16-bit type of a precision's parts, rounded to nearest, and as a float again.
+inline uint16_t PartOf(Precision precision, float value, float* rounded) {
+  if (precision == Precision::kFloat16) {
+    const Float16 half(value);
+    *rounded = static_cast<float>(half);
+    return half.bits;
+  }
+  const BFloat16 part(value);
+  *rounded = static_cast<float>(part);
+  return part.bits;
+}
+inline std::vector<uint16_t> PartsOfWeight(const std::vector<float>& weight, size_t outputs,
+                                           size_t inputs, Precision precision) {
+  const int parts = PartsOf(precision);
+  std::vector<uint16_t> result(PartElements(outputs, inputs, parts));
+  for (size_t n = 0; n < outputs; ++n) {
+    for (size_t k = 0; k < inputs; ++k) {
+      float rest = weight[n * inputs + k];
+      for (int part = 0; part < parts; ++part) {
+        float rounded = 0;
+        result[PartPlace(outputs, parts, n, k, part)] = PartOf(precision, rest, &rounded);
+        rest -= rounded;
+      }
+    }
+  }
+  return result;
+}
 
 // The layers of a shape, with weights and biases of about the size that keeps values near 1.
 template <class B, class Shape>
@@ -64,6 +93,8 @@ class DenseLayers {
       std::vector<float> weight = RandomVector<float>(in * out, 51 + i);
       for (float& w : weight) w *= std::sqrt(6.0f / in);
       weights_.push_back(std::make_unique<Array<B, float>>(weight));
+      parts_.push_back(
+          std::make_unique<Array<B, uint16_t>>(PartsOfWeight(weight, out, in, Shape::kPrecision)));
       host_weights_.push_back(weight);
       host_biases_.push_back(RandomVector<float>(out, 61 + i));
       biases_.push_back(std::make_unique<Array<B, float>>(host_biases_.back()));
@@ -78,6 +109,7 @@ class DenseLayers {
       if (HasBias(i)) layers[i].bias = biases_[i]->data();
       layers[i].relu = HasRelu(i);
       layers[i].constant = options_.constant;
+      if (options_.parts) layers[i].parts = parts_[i]->data();
     }
     return layers;
   }
@@ -107,6 +139,7 @@ class DenseLayers {
   DenseOptions options_;
   std::vector<std::vector<float>> host_weights_, host_biases_;
   std::vector<std::unique_ptr<Array<B, float>>> weights_, biases_;
+  std::vector<std::unique_ptr<Array<B, uint16_t>>> parts_;
 };
 
 template <class B>
@@ -123,7 +156,8 @@ class DenseTest : public ::testing::Test {
   template <class Shape, class C>
   Errors Gathered(int64_t d0, int64_t d1, const DenseOptions& options = {}) {
     SCOPED_TRACE("groups " + std::to_string(d0) + " x " + std::to_string(d1) + ", bias " +
-                 std::to_string(options.bias) + ", relu " + std::to_string(options.relu));
+                 std::to_string(options.bias) + ", relu " + std::to_string(options.relu) +
+                 ", parts " + std::to_string(options.parts));
     const int64_t groups = d0 * d1;
     const int64_t points = std::clamp<int64_t>(groups, 1, 40);
     const std::vector<float> x = RandomVector<float>(points * Shape::kInput, 71);
@@ -198,8 +232,10 @@ class DenseTest : public ::testing::Test {
     Gathered<Shape, Max<float>>(7, 1, {.relu = false});
     Gathered<Shape, Sum<float>>(11, 10, {.bias = false});
     Gathered<Shape, Max<float>>(10, 100);
+    Gathered<Shape, Max<float>>(10, 100, {.parts = false});
     Gathered<Shape, Sum<float>>(20, 50, {.constant = false});
     Gathered<Shape, Sum<float>>(2501, 1, {.bias = false, .relu = false});
+    Gathered<Shape, Sum<float>>(2501, 1, {.bias = false, .relu = false, .parts = false});
   }
 
   TestContext<B> context_;
@@ -227,15 +263,20 @@ TYPED_TEST(DenseTest, WidestInput) {
 TYPED_TEST(DenseTest, NarrowestInput) {
   this->template AllSizes<DenseShape<1, Precision::kFloat32, 1, 8, 256>>();
 }
+TYPED_TEST(DenseTest, UnevenWidthsOfWarpgroups) {
+  this->template AllSizes<DenseShape<16, Precision::kFloat32, 37, 64, 256, 192>>();
+  this->template AllSizes<DenseShape<16, Precision::kTf32, 1, 192, 64>>();
+}
 TYPED_TEST(DenseTest, Tf32) {
   this->template AllSizes<DenseShape<16, Precision::kTf32, 64, 128, 96>>();
+  this->template AllSizes<DenseShape<16, Precision::kTf32, 256, 256, 256>>();
 }
 TYPED_TEST(DenseTest, Bfloat16) {
   this->template AllSizes<DenseShape<16, Precision::kBfloat16, 64, 128, 96>>();
   this->template AllSizes<DenseShape<16, Precision::kBfloat16, 256, 256, 256>>();
 }
 TYPED_TEST(DenseTest, Float16) {
-  this->template AllSizes<DenseShape<16, Precision::kFloat16, 64, 128, 96>>();
+  this->template AllSizes<DenseShape<16, Precision::kFloat16, 64, 128, 64>>();
 }
 
 TYPED_TEST(DenseTest, SingleRows) {
@@ -247,6 +288,7 @@ TYPED_TEST(DenseTest, Panels) {
   this->template AllSizes<DenseShape<1, Precision::kFloat32, 128, 768>>();
   this->template AllSizes<DenseShape<1, Precision::kFloat32, 448, 384>>();
   this->template AllSizes<DenseShape<1, Precision::kBfloat16, 33, 8 * 37>>();
+  this->template AllSizes<DenseShape<1, Precision::kBfloat16, 250, 64>>();
 }
 
 TYPED_TEST(DenseTest, SingleRowsNeedNoCombine) {

@@ -86,6 +86,7 @@ inline void CheckCall(cudaError_t status, const char* call) {
 struct GpuLimits : alpaka_version::Limits {
   int shared_bytes;  // that one block can have
   bool overlaps;     // a kernel can be launched before the one ahead of it has ended
+  bool warpgroups;   // the device has wgmma, and this source is compiled for it
 };
 
 // The limits of the context's device, asked once for each context.
@@ -95,14 +96,20 @@ inline const GpuLimits& LimitsOf(LaunchContext& context) {
     const int device = context.device_index();
     GpuLimits limits = {
         alpaka_version::LimitsOf<Cuda::Acc<alpaka_version::Dim>>(static_cast<uint32_t>(device)), 0,
-        false};
+        false, false};
     int major = 0;
+    int minor = 0;
     CheckCall(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
+              "cudaDeviceGetAttribute");
+    CheckCall(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device),
               "cudaDeviceGetAttribute");
     CheckCall(cudaDeviceGetAttribute(&limits.shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin,
                                      device),
               "cudaDeviceGetAttribute");
     limits.overlaps = major >= 9;
+#if defined(SOFIE_SM_90A)
+    limits.warpgroups = major == 9 && minor == 0;
+#endif
     state = std::make_shared<GpuLimits>(limits);
   }
   return *static_cast<const GpuLimits*>(state.get());
@@ -122,13 +129,13 @@ __device__ __forceinline__ void WaitForKernelAhead() {
 // Puts a kernel, which calls WaitForKernelAhead, into the context's queue. Steps that are timed do
 // not overlap, and the first kernel of a run does not overlap what others put into the queue.
 inline void LaunchKernel(LaunchContext& context, const void* entry, dim3 blocks, int shared_bytes,
-                         void* argument) {
+                         void* argument, uint32_t threads = kBlockThreads) {
   cudaLaunchAttribute overlap = {};
   overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   overlap.val.programmaticStreamSerializationAllowed = 1;
   cudaLaunchConfig_t config = {};
   config.gridDim = blocks;
-  config.blockDim = dim3(kBlockThreads);
+  config.blockDim = dim3(threads);
   config.dynamicSmemBytes = static_cast<size_t>(shared_bytes);
   config.stream = static_cast<cudaStream_t>(context.queue());
   config.attrs = &overlap;

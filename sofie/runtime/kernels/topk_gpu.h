@@ -68,7 +68,7 @@ struct TopKOnGpuByWarp {
       } else if (axis <= 8 * kWarpThreads) {
         index = Select<8>(x, axis, lane);
       } else if (sizeof(Key) == 4 && axis <= 32 * kWarpThreads) {
-        index = Select<sizeof(Key) == 4 ? 32 : 8>(x, axis, lane);
+        index = SelectOfMany<sizeof(Key) == 4 ? 32 : 1>(x, axis, lane);
       } else {
         index = Stream(x, axis, lane);
       }
@@ -81,10 +81,47 @@ struct TopKOnGpuByWarp {
   }
 
  private:
-  // Element lane + 32 j of the row is in register j of the lane. Returns the index of the element
-  // whose rank is the lane's.
+  // A lane holds every 32nd element of the row. Returns the index of the element whose rank is the
+  // lane's.
   template <int kRegisters>
   __device__ __forceinline__ uint32_t Select(const Row& x, uint32_t axis, uint32_t lane) const {
+    Entry entry[kRegisters];
+#pragma unroll
+    for (int j = 0; j < kRegisters; ++j) {
+      const uint32_t index = lane + j * kWarpThreads;
+      entry[j] = {0, 0};
+      if (index < axis) entry[j] = {TopKKey<T>::Of(x[index], args.largest), ~index};
+    }
+    // Each lane's elements in selection order: neighbours that are not change places.
+#pragma unroll
+    for (int round = 0; round < kRegisters; ++round) {
+#pragma unroll
+      for (int j = round % 2; j + 1 < kRegisters; j += 2) {
+        const Entry before = entry[j];
+        const bool swaps = entry[j + 1] > before;
+        if (swaps) entry[j] = entry[j + 1];
+        if (swaps) entry[j + 1] = before;
+      }
+    }
+    uint32_t mine = 0;
+    for (uint32_t rank = 0; rank < args.k; ++rank) {
+      const Key top = WarpMax(entry[0].key);
+      const uint32_t rest = WarpMax(entry[0].key == top ? entry[0].rest : 0u);
+      if (rank == lane) mine = ~rest;
+      const bool taken = entry[0].rest == rest;
+#pragma unroll
+      for (int j = 0; j + 1 < kRegisters; ++j) {
+        if (taken) entry[j] = entry[j + 1];
+      }
+      if (taken) entry[kRegisters - 1] = {0, 0};
+    }
+    return mine;
+  }
+
+  // The same for more registers than it pays to sort: element lane + 32 j is in register j.
+  template <int kRegisters>
+  __device__ __forceinline__ uint32_t SelectOfMany(const Row& x, uint32_t axis,
+                                                   uint32_t lane) const {
     Key key[kRegisters];
     uint32_t live = 0;  // bit j: register j holds an element not yet taken
 #pragma unroll
