@@ -275,9 +275,9 @@ class Engine:
             "--config=remote",
             f"--remote_executor=grpc://{self.address}",
             "--host_platform=//tools/remote_execution:loopback",
-            # The server says UNAVAILABLE of an action that waited too long for a worker: once is
-            # enough, and nothing is lost on the way to this machine itself.
-            "--remote_retries=0",
+            # A busy server cancels single uploads. It also says UNAVAILABLE of an action that waited
+            # too long for a worker: each retry adds that time.
+            "--remote_retries=2",
             # An action's inputs are thousands of files that are sent at once: the last one's time
             # runs from the start.
             "--remote_timeout=900",
