@@ -276,18 +276,23 @@ def as_expr(dim: int | ir.SymbolicDim | Expr) -> Expr:
 def as_dim(expr: Expr) -> int | ir.SymbolicDim:
     """The inverse of ``as_expr``.
 
-    The library takes every symbol for positive, which elements of tensors need not be. What has any
-    passes through it as the difference of two symbols of its own, ``x0 - y0``, of which it can
-    conclude no more than of any integer.
+    The library takes every symbol for positive, which neither sizes nor elements of tensors need to
+    be. What has elements, or is another size where none is 0, passes through it as the difference
+    of two symbols of its own, ``x0 - y0``, of which it can conclude no more than of any integer.
     """
     if expr.is_Integer:
         return int(expr)
-    if not depends_on_elements(expr):
+    if not depends_on_elements(expr) and _is_read_as_it_is(expr):
         return ir.SymbolicDim(expr)
     position = _POSITIONS.setdefault(expr, len(_OPAQUE))
     if position == len(_OPAQUE):
         _OPAQUE.append(expr)
     return ir.SymbolicDim(f"x{position} - y{position}")
+
+
+def _is_read_as_it_is(expr: Expr) -> bool:
+    chooses = expr.has(sympy.Function, sympy.Max, sympy.Min)
+    return not chooses or bool(_parse(str(expr)) == expr)
 
 
 # What stands behind as_dim's symbols.

@@ -41,6 +41,10 @@ def test_sizes_of_the_library_are_read(text: str) -> None:
         dims.FloorMod(_S0, _S1) + 1,
         dims.Broadcast(_S0, _S1) - dims.NotOne(_S0),
         sympy.Max(_S0 - 3, dims.IsNegative(_S0 - _S1)),
+        # The first is 1, and the others are 0, where no size is 0.
+        sympy.Min(_S0, 1),
+        dims.IsNegative(_S0 - 1),
+        dims.Equals(_S0, dims.ZERO),
     ],
 )
 def test_round_trip(size: sympy.Expr) -> None:

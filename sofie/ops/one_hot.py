@@ -8,19 +8,29 @@ from sofie.ir.expr import Call, Expr, Select
 from sofie.ir.expr import Index as IndexExpr
 from sofie.ir.node import Node
 from sofie.ir.tensor import Index, Tensor
-from sofie.ops.inference import known, shape_rule
+from sofie.ops.inference import shape_rule
 from sofie.ops.registry import operator
 
 
 def _check(node: Node) -> Iterator[str]:
-    if node.known(1) is None:
-        yield "a depth that depends on data or is not an integer"
+    if not _depths(node):
+        yield "a depth that depends on data"
 
 
 @shape_rule("OneHot", since=9, types=(2,))
 def _shapes(node: Node) -> list[dims.Shape | None]:
     shape, axis = node.shape(0), _axis(node)
-    return [(*shape[:axis], known(node, 1, "a depth")[0], *shape[axis:])]
+    depths = _depths(node)
+    if not depths:
+        raise ValueError("a depth that depends on data")
+    return [(*shape[:axis], depths[0], *shape[axis:])]
+
+
+def _depths(node: Node) -> Sequence[dims.Expr]:
+    """The one number that the depth is, rounded down; none if it depends on data."""
+    if not node.dtype(1).is_float:
+        return node.known(1) or ()
+    return [dims.Floor(depth) for depth in node.known_numbers(1) or ()]
 
 
 def _axis(node: Node) -> int:

@@ -53,3 +53,13 @@ def test_a_depth_in_terms_of_sizes() -> None:
         {"v": np.array([0, 1], np.float32), "zero": np.array(0)},
     )
     hold(model, [{"N": 4, "M": 2}, {"N": 9, "M": 1}, {"N": 5, "M": 0}])
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64", "int32"])
+def test_a_depth_that_is_an_input(kind: str) -> None:
+    model = graph(
+        [helper.make_node("OneHot", ["i", "d", "v"], ["y"])],
+        {"i": ("int64", ["N"]), "d": (kind, []), "v": ("float32", [2])},
+        {"y": "float32"},
+    )
+    hold(model, [{"N": 3, "d": np.array(depth, kind)} for depth in (5, 1, 8)])

@@ -12,8 +12,9 @@ from sofie.ir.builder import Builder
 from sofie.ir.expr import Expr, Literal, Select
 from sofie.ir.node import Node
 from sofie.ir.tensor import Index, Slice, Tensor
+from sofie.ops.axes import from_front, require_axes
 from sofie.ops.indexing import inside
-from sofie.ops.inference import known, known_axes, shape_rule
+from sofie.ops.inference import known, shape_rule
 from sofie.ops.registry import operator
 
 _MODES = ("constant", "edge", "reflect", "wrap")
@@ -46,13 +47,22 @@ def _pads(node: Node) -> list[tuple[dims.Expr, dims.Expr]]:
     pads = (
         known(node, 1, "pads") if attribute is None else tuple(sympy.Integer(p) for p in attribute)
     )
-    axes = known_axes(node, 3, rank) or range(rank)
+    axes = _axes(node) or tuple(sympy.Integer(axis) for axis in range(rank))
     if len(pads) != 2 * len(axes):
         raise ValueError(f"{len(pads)} pads for {len(axes)} axes")
     result = [(dims.ZERO, dims.ZERO)] * rank
-    for position, axis in enumerate(axes):
-        result[axis] = (pads[position], pads[len(axes) + position])
+    for before, after, meant in zip(pads, pads[len(axes) :], axes, strict=False):
+        for axis, others in enumerate(result):
+            here = dims.Equals(from_front(meant, rank), sympy.Integer(axis))
+            now = zip((before, after), others, strict=True)
+            first, last = (dims.Where(here, new, old) for new, old in now)
+            result[axis] = first, last
     return result
+
+
+def _axes(node: Node) -> tuple[dims.Expr, ...] | None:
+    """What the pads are for; None for all axes."""
+    return known(node, 3, "axes") if node.has(3) else None
 
 
 @operator("Pad", since=2, dtypes=dtype.ALL, check=_check)
@@ -60,6 +70,7 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
     """The input where there is one, else a constant or an element of it."""
     x, pads = inputs[0], _pads(node)
     assert x is not None
+    require_axes(b, _axes(node) or (), x.rank)
     shape = _shapes(node)[0]
     assert shape is not None
     for axis, extent in enumerate(shape):

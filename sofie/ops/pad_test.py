@@ -88,3 +88,21 @@ def test_pads_in_terms_of_sizes() -> None:
         {"target": np.array([4, 6], np.int64), "zero": np.array([0, 0], np.int64)},
     )
     hold(model, [{"N": 3, "M": 2}, {"N": 0, "M": 6}, {"N": 4, "M": 1}])
+
+
+@pytest.mark.parametrize("mode", ["constant", "edge", "wrap"])
+def test_axes_that_are_an_input(mode: str) -> None:
+    model = graph(
+        [helper.make_node("Pad", ["x", "p", "", "a"], ["y"], mode=mode)],
+        {"x": ("float32", ["N", 3, 2]), "p": ("int64", [4]), "a": ("int64", [2])},
+        {"y": ("float32", ["A", "B", "C"])},
+    )
+    pads = np.array([1, 0, 2, 1], np.int64)
+    cases: list[dict[str, int | np.ndarray]] = [
+        {"N": n, "a": np.array(axes), "p": pads} for n, axes in ((2, [0, 2]), (1, [-2, 0]))
+    ]
+    program = hold(model, cases)
+    x = np.ones((2, 3, 2), np.float32)
+    for axes, reason in (([1, -2], "given twice"), ([0, 3], "out of range")):
+        with pytest.raises(interpreter.RequirementError, match=reason):
+            interpreter.run(program, {"x": x, "p": pads, "a": np.array(axes)})

@@ -8,8 +8,9 @@ ONNX's reference, which keeps what a scale leaves of a fraction of an element.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import sympy
@@ -46,6 +47,27 @@ _UNROLLED = 16
 
 
 @dataclasses.dataclass(frozen=True)
+class _Ratio:
+    """The smallest or the largest of several ratios of sizes, the scale of all axes.
+
+    Attributes:
+      smallest: which of both.
+      pairs: wanted sizes and extents.
+    """
+
+    smallest: bool
+    pairs: tuple[tuple[dims.Expr, dims.Expr], ...]
+
+    def choose(self, of: Callable[[dims.Expr, dims.Expr], dims.Expr]) -> dims.Expr:
+        """A size that grows with a pair's ratio, of the pair that the scale is from."""
+        choice = dims.smallest if self.smallest else dims.largest
+        return functools.reduce(choice, (of(*pair) for pair in self.pairs))
+
+
+_Scale = float | dims.Expr | _Ratio | None
+
+
+@dataclasses.dataclass(frozen=True)
 class _Axis:
     """How one axis is resized.
 
@@ -53,15 +75,31 @@ class _Axis:
       axis: which one.
       extent: of the input.
       wanted: extent of the output.
-      scale: the ratio of both, as a number; None where it follows from sizes.
-      roi: position of the axis in the operand of regions, and how many axes that has.
+      scale: the ratio of both, as a number, a symbol of one, or that of other sizes; None where it
+        follows from these.
+      position: of the axis in operands with numbers for axes.
+      count: how many axes these have.
     """
 
     axis: int
     extent: dims.Expr
     wanted: dims.Expr
-    scale: float | None
-    roi: tuple[int, int]
+    scale: _Scale
+    position: int
+    count: int
+
+
+@dataclasses.dataclass(frozen=True)
+class _Operands:
+    """Tensors with numbers for axes, as far as they are needed."""
+
+    roi: Tensor | None
+    scales: Tensor | None
+
+    @property
+    def tensors(self) -> list[Tensor]:
+        """Those that there are."""
+        return [t for t in (self.roi, self.scales) if t is not None]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,7 +155,7 @@ def _check(node: Node) -> Iterator[str]:
     if node.has(what.sizes):
         if node.known(what.sizes) is None:
             yield "sizes that depend on data"
-    elif node.attr_floats("scales") is None and node.array(what.scales) is None:
+    elif node.attr_floats("scales") is None and node.known_numbers(what.scales) is None:
         yield "scales that depend on data"
 
 
@@ -134,18 +172,16 @@ def _axes(node: Node) -> list[_Axis]:
     """The axes that are resized."""
     what, shape = _settings(node), node.shape(0)
     axes = known_axes(node, len(node.raw.inputs), len(shape)) or tuple(range(len(shape)))
-    scales: list[float | None]
+    scales: list[_Scale]
     if node.has(what.sizes):
         sizes = list(known(node, what.sizes, "sizes"))
         scales = [None] * len(axes)
         if what.policy != "stretch":
             sizes, scales = _keep_aspect(what.policy, [shape[a] for a in axes], sizes)
     else:
-        attribute = node.attr_floats("scales")
-        array = node.array(what.scales) if attribute is None else np.asarray(attribute, np.float32)
-        if array is None:
-            raise ValueError("scales that depend on data")
-        numbers = [float(s) for s in array.reshape(-1)]
+        numbers = _scales(node, what)
+        if len(numbers) != len(axes):
+            raise ValueError(f"{len(numbers)} scales for {len(axes)} axes")
         sizes = [_scaled(shape[a], s) for a, s in zip(axes, numbers, strict=True)]
         scales = list(numbers)
     if len(sizes) != len(axes):
@@ -153,16 +189,30 @@ def _axes(node: Node) -> list[_Axis]:
     found = []
     for position, axis in enumerate(axes):
         wanted, scale = sizes[position], scales[position]
-        if what.transformation == "tf_crop_and_resize" or not dims.same(wanted, shape[axis]):
-            roi = (position, len(axes))
-            found.append(_Axis(axis, shape[axis], wanted, scale, roi))
-        elif scale is not None and not math.isclose(scale, 1.0):
-            found.append(_Axis(axis, shape[axis], wanted, scale, (position, len(axes))))
+        is_same = dims.same(wanted, shape[axis]) and (
+            scale is None or (isinstance(scale, float) and math.isclose(scale, 1.0))
+        )
+        if what.transformation == "tf_crop_and_resize" or not is_same:
+            found.append(_Axis(axis, shape[axis], wanted, scale, position, len(axes)))
     return found
 
 
-def _scaled(extent: dims.Expr, scale: float) -> dims.Expr:
-    """``floor(extent * scale)``, in integers."""
+def _scales(node: Node, what: _Settings) -> list[float | dims.Expr]:
+    """A number for each axis, or the symbol of one that the session reads."""
+    attribute = node.attr_floats("scales")
+    array = node.array(what.scales) if attribute is None else np.asarray(attribute, np.float32)
+    if array is not None:
+        return [float(s) for s in array.reshape(-1)]
+    symbols = node.known_numbers(what.scales)
+    if symbols is None:
+        raise ValueError("scales that depend on data")
+    return list(symbols)
+
+
+def _scaled(extent: dims.Expr, scale: float | dims.Expr) -> dims.Expr:
+    """``floor(extent * scale)``, in integers where the scale is a number."""
+    if not isinstance(scale, float):
+        return dims.Floor(extent * scale)
     if extent.is_Integer:
         return sympy.Integer(math.floor(int(extent) * scale))
     numerator, denominator = scale.as_integer_ratio()
@@ -171,13 +221,19 @@ def _scaled(extent: dims.Expr, scale: float) -> dims.Expr:
 
 def _keep_aspect(
     policy: str, extents: list[dims.Expr], sizes: list[dims.Expr]
-) -> tuple[list[dims.Expr], list[float | None]]:
+) -> tuple[list[dims.Expr], list[_Scale]]:
     """Sizes and scales such that one scale holds for all axes."""
-    if any(not d.is_Integer for d in (*extents, *sizes)):
-        raise ValueError(f"{policy} with symbolic sizes")
-    ratios = [int(s) / int(e) for s, e in zip(sizes, extents, strict=True)]
-    scale = min(ratios) if policy == "not_larger" else max(ratios)
-    return [sympy.Integer(int(scale * int(e) + 0.5)) for e in extents], [scale] * len(extents)
+    pairs = tuple(zip(sizes, extents, strict=True))
+    ratio = _Ratio(policy == "not_larger", pairs)
+
+    def wanted(extent: dims.Expr) -> dims.Expr:
+        # The nearest integer to the scale times the extent.
+        return ratio.choose(lambda s, e: dims.FloorDiv(2 * s * extent + e, 2 * e))
+
+    scale: _Scale = ratio
+    if all(d.is_Integer and d > 0 for pair in pairs for d in pair):
+        scale = (min if ratio.smallest else max)(int(s) / int(e) for s, e in pairs)
+    return [wanted(e) for e in extents], [scale] * len(extents)
 
 
 @operator("Upsample", since=7, until=9, dtypes=dtype.ALL, check=_check)
@@ -186,24 +242,33 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
     """The input at computed indices, or sums of its elements, axis by axis."""
     x, what = inputs[0], _settings(node)
     assert x is not None
-    roi = None
-    if what.transformation == "tf_crop_and_resize":
-        roi = inputs[what.roi]
     axes = _axes(node)
+    crops = what.transformation == "tf_crop_and_resize"
+    reads = any(_is_read(one) for one in axes)
+    given = _Operands(inputs[what.roi] if crops else None, inputs[what.scales] if reads else None)
     for one in axes:
+        if _is_read(one):
+            scale: dims.Expr = one.scale
+            at_least = -dims.Floor(-scale)
+            b.require(dims.ONE, at_least, f"{b.node}: the scale of axis {one.axis} is not positive")
         b.require(dims.ZERO, one.wanted, f"{b.node}: an axis of {{high}} elements")
         message = f"{b.node}: axis {one.axis} has no element to resize"
         b.require(dims.smallest(dims.ONE, one.wanted), one.extent, message)
     number = dtype.wide(x.dtype) if x.dtype.is_float else FLOAT64
-    result = _nearest(b, x, axes, what, roi) if what.mode == "nearest" else x
+    result = _nearest(b, x, axes, what, given) if what.mode == "nearest" else x
     if what.mode != "nearest" and axes:
         unrolled = 1
         for one in axes:
-            result, unrolled = _interpolated(b, result, one, what, roi, number, unrolled)
+            result, unrolled = _interpolated(b, result, one, what, given, number, unrolled)
         result = _rounded(b, result, x.dtype)
-    if roi is not None and axes:
-        result = _extrapolated(b, result, axes, what, roi)
+    if crops and axes:
+        result = _extrapolated(b, result, axes, what, given)
     return [result]
+
+
+def _is_read(one: _Axis) -> bool:
+    """True where the scale is an element of an operand that the session reads."""
+    return not isinstance(one.scale, float | _Ratio | None)
 
 
 # Coordinates.
@@ -221,14 +286,28 @@ def _calculate(template: str, *arguments: Expr) -> Expr:
     return Call(FLOAT64, template, arguments)
 
 
-def _coordinate(one: _Axis, what: _Settings, roi: Tensor | None, out: dims.Expr) -> Expr:
+def _scale(one: _Axis, given: _Operands) -> Expr:
+    """How many elements of the output there are for one of the input."""
+    if one.scale is None:
+        return _calculate("{0} / {1}", _size(one.wanted), _size(one.extent))
+    if isinstance(one.scale, float):
+        return _number(one.scale)
+    if isinstance(one.scale, _Ratio):
+        ratios = (_calculate("{0} / {1}", *map(_size, pair)) for pair in one.scale.pairs)
+        name = "Minimum" if one.scale.smallest else "Maximum"
+        choice = f"sofie::kernels::{name}({{0}}, {{1}})"
+        return functools.reduce(lambda a, b: _calculate(choice, a, b), ratios)
+    assert given.scales is not None
+    scale = given.scales.load((dims.ONE * one.position,))
+    return Call(FLOAT64, "static_cast<double>({0})", (scale,))
+
+
+def _coordinate(one: _Axis, what: _Settings, given: _Operands, out: dims.Expr) -> Expr:
     """Where an output index lies in the input, in elements."""
     at, extent = _size(out), _size(one.extent)
-    if one.scale is None:
-        scale = _calculate("{0} / {1}", _size(one.wanted), extent)
-        length: Expr = _size(one.wanted)
-    else:
-        scale = _number(one.scale)
+    scale = _scale(one, given)
+    length = _size(one.wanted)
+    if one.scale is not None:
         length = _calculate("{0} * {1}", scale, extent)
     kind = what.transformation
     if kind == "asymmetric":
@@ -245,11 +324,11 @@ def _coordinate(one: _Axis, what: _Settings, roi: Tensor | None, out: dims.Expr)
     if kind == "align_corners":
         spread = _calculate("{0} * ({1} - 1.0) / ({2} - 1.0)", at, extent, length)
         return Select(FLOAT64, single, _number(0.0), spread)
+    roi = given.roi
     assert roi is not None
-    position, count = one.roi
     start, end = (
         Call(FLOAT64, "static_cast<double>({0})", (roi.load((dims.ONE * i,)),))
-        for i in (position, position + count)
+        for i in (one.position, one.position + one.count)
     )
     template = "{0} * ({4} - {3}) * ({1} - 1.0) / ({2} - 1.0) + {3} * ({1} - 1.0)"
     spread = _calculate(template, at, extent, length, start, end)
@@ -258,17 +337,17 @@ def _coordinate(one: _Axis, what: _Settings, roi: Tensor | None, out: dims.Expr)
 
 
 def _extrapolated(
-    b: Builder, x: Tensor, axes: Sequence[_Axis], what: _Settings, roi: Tensor
+    b: Builder, x: Tensor, axes: Sequence[_Axis], what: _Settings, given: _Operands
 ) -> Tensor:
     """A value in place of what lies outside of the input along any axis."""
 
     def outside(one: _Axis) -> Tensor:
         def flag(index: Index) -> Expr:
-            place = _coordinate(one, what, roi, index[0])
+            place = _coordinate(one, what, given, index[0])
             last = _size(one.extent)
             return Call(BOOL, "({0} < 0.0) || ({0} > {1} - 1.0)", (place, last))
 
-        return b.lazy(BOOL, (one.wanted,), [roi], flag)
+        return b.lazy(BOOL, (one.wanted,), given.tensors, flag)
 
     flags = [outside(one) for one in axes]
     for flag in flags:
@@ -288,14 +367,14 @@ def _extrapolated(
 
 
 def _nearest(
-    b: Builder, x: Tensor, axes: Sequence[_Axis], what: _Settings, roi: Tensor | None
+    b: Builder, x: Tensor, axes: Sequence[_Axis], what: _Settings, given: _Operands
 ) -> Tensor:
     shape = list(x.shape)
     tables: dict[int, Tensor | int] = {}
     for one in axes:
         shape[one.axis] = one.wanted
         repeat = _repeats(one, what)
-        tables[one.axis] = _nearest_table(b, one, what, roi) if repeat is None else repeat
+        tables[one.axis] = _nearest_table(b, one, what, given) if repeat is None else repeat
 
     def element(index: Index) -> Expr:
         inner = list(index)
@@ -312,21 +391,22 @@ def _nearest(
 
 def _repeats(one: _Axis, what: _Settings) -> int | None:
     """How often every element is repeated, where that is all there is to it."""
-    if one.scale is None or one.scale < 1 or one.scale != int(one.scale):
+    scale = one.scale
+    if not isinstance(scale, float) or scale < 1 or scale != int(scale):
         return None
     centred = what.transformation in ("half_pixel", "half_pixel_symmetric")
     plain = (what.transformation, what.nearest) == ("asymmetric", "floor") or (
         centred and what.nearest.startswith("round")
     )
-    return int(one.scale) if plain else None
+    return int(scale) if plain else None
 
 
-def _nearest_table(b: Builder, one: _Axis, what: _Settings, roi: Tensor | None) -> Tensor:
+def _nearest_table(b: Builder, one: _Axis, what: _Settings, given: _Operands) -> Tensor:
     def element(index: Index) -> Expr:
-        place = _coordinate(one, what, roi, index[0])
+        place = _coordinate(one, what, given, index[0])
         return _kept(Call(FLOAT64, _NEAREST[what.nearest], (place,)), one.extent)
 
-    table = b.lazy(INT64, (one.wanted,), [roi] if roi is not None else [], element)
+    table = b.lazy(INT64, (one.wanted,), given.tensors, element)
     table.strided()
     return table
 
@@ -346,24 +426,23 @@ def _taps(one: _Axis, what: _Settings) -> tuple[dims.Expr, Expr]:
     if not what.antialias:
         return sympy.Integer(2 * reach), _number(1 - reach)
     # Wider where the output is smaller: the reach is divided by the scale.
-    if one.scale is not None:
+    if isinstance(one.scale, float):
         wide = math.ceil(reach / min(one.scale, 1.0))
         return sympy.Integer(2 * wide), _number(1 - wide)
-    ratio = dims.FloorDiv(reach * one.extent + one.wanted - 1, one.wanted)
+    if one.scale is None:
+        ratio = dims.FloorDiv(reach * one.extent + one.wanted - 1, one.wanted)
+    elif isinstance(one.scale, _Ratio):
+        ratio = -one.scale.choose(lambda s, e: dims.FloorDiv(-reach * e, s))
+    else:
+        ratio = -dims.Floor(-reach / one.scale)
     half = dims.largest(ratio, sympy.Integer(reach))
     return 2 * half, _calculate("1.0 - {0}", _size(half))
 
 
-def _weight(one: _Axis, what: _Settings, distance: Expr) -> Expr:
+def _weight(one: _Axis, what: _Settings, given: _Operands, distance: Expr) -> Expr:
     """How much an element counts that lies so far from the coordinate, up to a common factor."""
     if what.antialias:
-        scale = (
-            _number(min(one.scale, 1.0))
-            if one.scale is not None
-            else _calculate(
-                "sofie::kernels::Minimum({0} / {1}, 1.0)", _size(one.wanted), _size(one.extent)
-            )
-        )
+        scale = _calculate("sofie::kernels::Minimum({0}, 1.0)", _scale(one, given))
         distance = _calculate("{0} * {1}", distance, scale)
     far = _calculate("sofie::kernels::Abs({0})", distance)
     if what.mode == "linear":
@@ -376,20 +455,20 @@ def _weight(one: _Axis, what: _Settings, distance: Expr) -> Expr:
 
 
 def _tables(
-    b: Builder, one: _Axis, what: _Settings, roi: Tensor | None, number: DType
+    b: Builder, one: _Axis, what: _Settings, given: _Operands, number: DType
 ) -> tuple[Tensor, Tensor]:
     """[outputs, taps]: which elements, and how much of each."""
     count, first = _taps(one, what)
-    sources = [roi] if roi is not None else []
+    sources = given.tensors
 
     def place(index: Index) -> tuple[Expr, Expr]:
-        at = _coordinate(one, what, roi, index[0])
+        at = _coordinate(one, what, given, index[0])
         element = _calculate("sofie::kernels::Floor({0}) + {1} + {2}", at, first, _size(index[1]))
         return at, element
 
     def raw(index: Index) -> Expr:
         at, element = place(index)
-        weight = _weight(one, what, _calculate("{0} - {1}", element, at))
+        weight = _weight(one, what, given, _calculate("{0} - {1}", element, at))
         if what.exclude:
             template = "({0} >= 0.0) && ({0} < {1})"
             exists = Call(BOOL, template, (element, _size(one.extent)))
@@ -432,12 +511,12 @@ def _interpolated(
     x: Tensor,
     one: _Axis,
     what: _Settings,
-    roi: Tensor | None,
+    given: _Operands,
     number: DType,
     unrolled: int,
 ) -> tuple[Tensor, int]:
     """``x`` with one axis resized, and how many elements one of the result's is a sum of."""
-    indices, weights = _tables(b, one, what, roi, number)
+    indices, weights = _tables(b, one, what, given, number)
     count = indices.shape[1]
     shape = tuple(one.wanted if a == one.axis else d for a, d in enumerate(x.shape))
 

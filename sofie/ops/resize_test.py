@@ -7,8 +7,8 @@ import onnx
 import pytest
 from onnx import helper
 
-from sofie.importer.errors import ModelError
-from sofie.testing.operators import compile_graph, graph, hold
+from sofie.testing import interpreter
+from sofie.testing.operators import Dims, compile_graph, graph, hold
 
 _CASES = [{"N": 2, "H": 4}, {"N": 1, "H": 7}]
 
@@ -159,14 +159,48 @@ def test_repeating_takes_no_table() -> None:
     assert len(compile_graph(_resize([2.0, 2.0], mode="nearest")).steps) == 1
 
 
-def test_scales_that_depend_on_data_are_refused() -> None:
-    model = graph(
-        [
-            helper.make_node("Resize", ["x", "", "s"], ["z"], name="grow"),
-            helper.make_node("Size", ["z"], ["y"]),
-        ],
-        {"x": ("float32", ["N"]), "s": ("float32", [1])},
-        {"y": "int64"},
+@pytest.mark.parametrize(
+    ("mode", "antialias"),
+    [("nearest", 0), ("linear", 0), ("linear", 1), ("cubic", 0), ("cubic", 1)],
+)
+@pytest.mark.parametrize("transformation", ["half_pixel", "align_corners", "asymmetric"])
+def test_scales_that_are_an_input(mode: str, transformation: str, antialias: int) -> None:
+    node = helper.make_node(
+        "Resize",
+        ["x", "", "s"],
+        ["y"],
+        mode=mode,
+        coordinate_transformation_mode=transformation,
+        antialias=antialias,
     )
-    with pytest.raises(ModelError, match=r"grow \(Resize\): scales that depend on data"):
-        compile_graph(model)
+    inputs: dict[str, tuple[str, Dims]] = {"x": ("float32", ["N", 5]), "s": ("float32", [2])}
+    model = graph([node], inputs, {"y": "float32"})
+    scales = [[2.0, 0.6], [1.0, 1.7], [0.4, 3.0], [1.0, 1.0]]
+    cases: list[dict[str, int | np.ndarray]] = [
+        {"N": n, "s": np.array(s, np.float32)} for n, s in zip([4, 7, 3, 0], scales, strict=True)
+    ]
+    hold(model, cases[:3] if antialias else cases, tolerance=1e-4)
+
+
+def test_scales_must_be_positive() -> None:
+    model = graph(
+        [helper.make_node("Resize", ["x", "", "s"], ["y"], name="grow")],
+        {"x": ("float32", ["N"]), "s": ("float32", [1])},
+        {"y": "float32"},
+    )
+    x = np.ones(3, np.float32)
+    for scale in (0.0, -1.0):
+        with pytest.raises(interpreter.RequirementError, match="is not positive"):
+            interpreter.run(compile_graph(model), {"x": x, "s": np.array([scale], np.float32)})
+
+
+@pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+def test_one_scale_for_all_axes(policy: str, mode: str) -> None:
+    node = helper.make_node(
+        "Resize", ["x", "", "", "s"], ["y"], mode=mode, keep_aspect_ratio_policy=policy
+    )
+    inputs: dict[str, tuple[str, Dims]] = {"x": ("float32", ["N", 5]), "s": ("int64", [2])}
+    model = graph([node], inputs, {"y": "float32"})
+    sizes = [(4, [7, 8]), (7, [3, 9]), (1, [1, 2])]
+    hold(model, [{"N": n, "s": np.array(s)} for n, s in sizes], tolerance=1e-4)

@@ -60,7 +60,7 @@ def _symbolic(case: Case) -> Iterator[onnx.ModelProto]:
     An operator may need that extents agree, that one is 1 (to broadcast) or that it is a number. So
     first every dimension has a symbol of its own, then equal extents share one, then 1 stays, then
     only the first dimensions of the inputs are symbols. Each is tried with the lengths of vectors
-    of integers as numbers too: a shape or axes, whose length is a rank.
+    as numbers too: those of a shape, of axes or scales are ranks.
     """
 
     def with_names(
@@ -72,11 +72,11 @@ def _symbolic(case: Case) -> Iterator[onnx.ModelProto]:
         for number, value in enumerate(inputs):
             for axis, dim in enumerate(value.type.tensor_type.shape.dim):
                 symbol = name(number, axis, dim.dim_value) if dim.HasField("dim_value") else None
-                if symbol is not None and (all_inputs or not _is_list(value)):
+                if symbol is not None and (all_inputs or not _is_vector(value)):
                     dim.dim_param = symbol
         return model
 
-    lists = any(_is_list(value) for value in case.model.graph.input)
+    ranks = {len(value.type.tensor_type.shape.dim) for value in case.model.graph.input}
     names: list[Callable[[int, int, int], str | None]] = [
         lambda number, axis, extent: f"d{number}_{axis}",
         lambda number, axis, extent: f"n{extent}",
@@ -85,11 +85,9 @@ def _symbolic(case: Case) -> Iterator[onnx.ModelProto]:
     ]
     for name in names:
         yield with_names(name, True)
-        if lists:
+        if 1 in ranks and max(ranks) > 1:
             yield with_names(name, False)
 
 
-def _is_list(value: onnx.ValueInfoProto) -> bool:
-    kind = value.type.tensor_type
-    integers = (onnx.TensorProto.INT32, onnx.TensorProto.INT64)
-    return kind.elem_type in integers and len(kind.shape.dim) == 1
+def _is_vector(value: onnx.ValueInfoProto) -> bool:
+    return len(value.type.tensor_type.shape.dim) == 1
