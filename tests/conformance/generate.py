@@ -60,11 +60,11 @@ def _symbolic(case: Case) -> Iterator[onnx.ModelProto]:
     An operator may need that extents agree, that one is 1 (to broadcast) or that it is a number. So
     first every dimension has a symbol of its own, then equal extents share one, then 1 stays, then
     only the first dimensions of the inputs are symbols. Each is tried with the lengths of vectors
-    as numbers too: those of a shape, of axes or scales are ranks.
+    as numbers too, of integers alone and of any: those of a shape, of axes or scales are ranks.
     """
 
     def with_names(
-        name: Callable[[int, int, int], str | None], all_inputs: bool
+        name: Callable[[int, int, int], str | None], stays: Callable[[onnx.ValueInfoProto], bool]
     ) -> onnx.ModelProto:
         model = onnx.ModelProto()
         model.CopyFrom(case.model)
@@ -72,22 +72,30 @@ def _symbolic(case: Case) -> Iterator[onnx.ModelProto]:
         for number, value in enumerate(inputs):
             for axis, dim in enumerate(value.type.tensor_type.shape.dim):
                 symbol = name(number, axis, dim.dim_value) if dim.HasField("dim_value") else None
-                if symbol is not None and (all_inputs or not _is_vector(value)):
+                if symbol is not None and not stays(value):
                     dim.dim_param = symbol
         return model
 
-    ranks = {len(value.type.tensor_type.shape.dim) for value in case.model.graph.input}
     names: list[Callable[[int, int, int], str | None]] = [
         lambda number, axis, extent: f"d{number}_{axis}",
         lambda number, axis, extent: f"n{extent}",
         lambda number, axis, extent: None if extent == 1 else f"n{extent}",
         lambda number, axis, extent: f"n{extent}" if axis == 0 else None,
     ]
+    staying: list[Callable[[onnx.ValueInfoProto], bool]] = [lambda value: False]
+    vectors = [value for value in case.model.graph.input if _is_vector(value)]
+    if any(_is_integer(value) for value in vectors):
+        staying.append(lambda value: _is_vector(value) and _is_integer(value))
+    if 0 < len(vectors) < len(case.model.graph.input):
+        staying.append(_is_vector)
     for name in names:
-        yield with_names(name, True)
-        if 1 in ranks and max(ranks) > 1:
-            yield with_names(name, False)
+        for stays in staying:
+            yield with_names(name, stays)
 
 
 def _is_vector(value: onnx.ValueInfoProto) -> bool:
     return len(value.type.tensor_type.shape.dim) == 1
+
+
+def _is_integer(value: onnx.ValueInfoProto) -> bool:
+    return value.type.tensor_type.elem_type in (onnx.TensorProto.INT32, onnx.TensorProto.INT64)
