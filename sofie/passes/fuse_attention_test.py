@@ -187,6 +187,11 @@ def test_a_bias_that_stretches_the_scores_stays() -> None:
 def _inputs(name: str) -> dict[str, Array]:
     rng = np.random.default_rng(7)
     present = np.array([[1] * 9, [1] * 5 + [0] * 4], np.float32)
+    if name == "exported/encoder":
+        return {
+            "features": rng.standard_normal((2, 9, 16)).astype(np.float32),
+            "padding": present == 0,
+        }
     if name == "transformer":
         return {"features": rng.standard_normal((2, 9, 16)).astype(np.float32), "mask": present}
     return {
@@ -196,8 +201,10 @@ def _inputs(name: str) -> dict[str, Array]:
     }
 
 
-@pytest.mark.parametrize("name", ["transformer", "particle_transformer"])
-def test_every_layer_of_the_models_is_found(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "layers"), [("transformer", 6), ("particle_transformer", 6), ("exported/encoder", 2)]
+)
+def test_every_layer_of_the_models_is_found(name: str, layers: int) -> None:
     inputs = _inputs(name)
     results = []
     for passes in ([clean], [clean, fuse_attention]):
@@ -205,7 +212,7 @@ def test_every_layer_of_the_models_is_found(name: str) -> None:
         for one in passes:
             one.run(model)
         program = lower(model)
-        assert _count(program) == (6 if fuse_attention in passes else 0)
+        assert _count(program) == (layers if fuse_attention in passes else 0)
         results.append(interpreter.run(program, inputs)[0])
     np.testing.assert_allclose(results[1], results[0], rtol=1e-5, atol=1e-6)
 
