@@ -22,6 +22,9 @@ IR_VERSION = 8
 # ONNX's operators for classical machine learning.
 ML = "ai.onnx.ml"
 ML_OPSET = 3
+# Operators of this project; docs/packed_attention.md.
+SOFIE = "sofie"
+SOFIE_OPSET = 1
 
 Array32 = npt.NDArray[np.float32]
 # An ONNX attribute as Python gives it to `onnx.helper.make_node`.
@@ -88,9 +91,6 @@ class GraphBuilder:
             node.output[:] = [name if output == value else output for output in node.output]
         self._outputs.append(helper.make_tensor_value_info(name, _element_type(dtype), shape))
 
-    def _uses_ml(self) -> bool:
-        return any(node.domain == ML for node in self._nodes)
-
     def model(self, documentation: str) -> onnx.ModelProto:
         """Returns the model, checked.
 
@@ -108,7 +108,11 @@ class GraphBuilder:
             producer_name="sofie/models",
             opset_imports=[
                 helper.make_opsetid("", OPSET),
-                *([helper.make_opsetid(ML, ML_OPSET)] if self._uses_ml() else []),
+                *(
+                    helper.make_opsetid(domain, version)
+                    for domain, version in ((ML, ML_OPSET), (SOFIE, SOFIE_OPSET))
+                    if any(node.domain == domain for node in self._nodes)
+                ),
             ],
             ir_version=IR_VERSION,
             doc_string=documentation,
