@@ -25,6 +25,9 @@ KINDS = ("node", "simple", "pytorch-operator", "pytorch-converted")
 
 # Their outputs are random, and ONNX prescribes no generator: no backend has the same numbers.
 _RANDOM = re.compile(r"test_bernoulli.*|test_training_dropout(_default)?(_mask)?")
+# Where zeros are right, their outputs have what float32's rounding leaves: more than the tolerance.
+_ROUNDED = re.compile(r"test_dft_inverse.*")
+_ROUNDED_ATOL = 1e-6
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,6 +86,8 @@ def _case(kind: str, test: TestCase) -> Case:
     assert model is not None and data_sets, test.name
     rtol = max([test.rtol, *(_rounding(value) for _, outputs in data_sets for value in outputs)])
     atol = math.inf if _RANDOM.fullmatch(test.name) else test.atol
+    if _ROUNDED.fullmatch(test.name):
+        atol = _ROUNDED_ATOL
     return Case(test.name, kind, model, tuple(data_sets), rtol, atol)
 
 
