@@ -275,8 +275,8 @@ class Engine:
             "--config=remote",
             f"--remote_executor=grpc://{self.address}",
             "--host_platform=//tools/remote_execution:loopback",
-            # A busy server cancels single uploads. It also says UNAVAILABLE of an action that waited
-            # too long for a worker: each retry adds that time.
+            # A busy server cancels single uploads. It also says UNAVAILABLE of an action that has
+            # waited too long for a worker: each retry adds that time.
             "--remote_retries=2",
             # An action's inputs are thousands of files that are sent at once: the last one's time
             # runs from the start.
