@@ -432,10 +432,15 @@ def dense_reduction(
     host: Callable[[dims.Expr], str],
 ) -> Functor:
     """The functor of dense layers with a reduction: the first inputs, and what is stored."""
-    loaded = (*step.kept, step.row, step.channel)
+    loaded = (*step.kept, step.row, *step.channels)
     stored = (*step.kept, step.output)
     parameters = _Parameters(pointer, host, step.writes())
-    return _rows(step, name, loaded, stored, "float", parameters)
+    rows = _rows(step, name, loaded, stored, "float", parameters)
+    if len(step.channels) == 1:
+        return rows
+    extents = ", ".join(str(loop.extent) for loop in step.channels)
+    channels = f"using Channels = sofie::kernels::Extents<{extents}>;"
+    return dataclasses.replace(rows, constants=(*rows.constants, channels))
 
 
 def selection(

@@ -351,7 +351,7 @@ class _Renderer:
         name = self._functor_name(number, step)
         body = functor.dense_reduction(step, name, self._pointer, self._host)
         body = self.functors.shared(body)
-        widths = [int(step.channel.extent), *(layer.outputs for layer in step.layers)]
+        widths = [step.width, *(layer.outputs for layer in step.layers)]
         shape = ", ".join(
             [
                 str(int(step.row.extent)),

@@ -154,7 +154,7 @@ def dense_reduction(
     while (pair := _mergeable(kept, [*_indices(load), *_store_indices(store)])) is not None:
         kept, zero = _merge(kept, pair)
         load, store = _substitute(load, zero), _substitute_store(store, zero)
-    return DenseReduce(nodes, tuple(kept), row, channel, load, layers, combine, store, output)
+    return DenseReduce(nodes, tuple(kept), row, (channel,), load, layers, combine, store, output)
 
 
 def selection(groups: Nest, along: Loop, load: expr.Expr) -> tuple[tuple[Loop, ...], expr.Expr]:

@@ -292,7 +292,7 @@ class DenseReduce(Step):
     Attributes:
       kept: the groups.
       row: walks the rows of a group; its extent is a number.
-      channel: walks the inputs of the first layer; likewise.
+      channels: walk the inputs of the first layer, row-major; likewise.
       load: an input, in terms of the variables above.
       layers: in order.
       combine: joins the rows' results.
@@ -303,13 +303,18 @@ class DenseReduce(Step):
 
     kept: tuple[Loop, ...]
     row: Loop
-    channel: Loop
+    channels: tuple[Loop, ...]
     load: expr.Expr
     layers: tuple[DenseLayer, ...]
     combine: Combine
     store: Store
     output: Loop
     precision: Precision = Precision.FP32
+
+    @property
+    def width(self) -> int:
+        """Inputs of the first layer."""
+        return int(dims.product([loop.extent for loop in self.channels]))
 
     def reads(self) -> Iterator[Buffer]:
         """Inputs, weights, and what the epilogue loads."""

@@ -91,7 +91,7 @@ def _dense(product: Gemm) -> DenseReduce:
         nodes=product.nodes,
         kept=(Loop(_POINT, product.m),),
         row=Loop(_ROW, dims.ONE),
-        channel=Loop(_CHANNEL, product.k),
+        channels=(Loop(_CHANNEL, product.k),),
         load=load,
         layers=(_layer(product),),
         combine=Combine("Sum", product.dtype),
@@ -147,20 +147,18 @@ def _join(producer: Step, product: Gemm, dense: DenseReduce) -> DenseReduce | No
     if isinstance(producer, Pointwise) and len(producer.stores) == 1:
         if not producer.loops or not _is_packed(producer.loops, producer.store):
             return None
-        # The loop over channels may have become one with those around it.
-        *kept, last = producer.loops
-        rows = sympy.expand(last.extent / product.k)
-        if any(not term.as_coeff_Mul()[0].is_Integer for term in sympy.Add.make_args(rows)):
+        nest = _rows_and_channels(producer.loops, product.k)
+        if nest is None:
             return None
-        change = {last.var: last.var * product.k + _CHANNEL if rows != 1 else _CHANNEL}
-        if rows != 1:
-            kept.append(Loop(last.var, rows))
+        kept, channels, change = nest
         load = expr.substitute(
             producer.store.value, lambda _: None, lambda index: index.xreplace(change)
         )
         place = {_POINT: _packed(kept)}
         store = Store(dense.store.buffer, dense.store.offset.xreplace(place), dense.store.value)
-        return dataclasses.replace(dense, nodes=nodes, kept=tuple(kept), load=load, store=store)
+        return dataclasses.replace(
+            dense, nodes=nodes, kept=kept, channels=channels, load=load, store=store
+        )
     if (
         isinstance(producer, DenseReduce)
         and producer.row.extent == 1
@@ -187,13 +185,39 @@ def _join(producer: Step, product: Gemm, dense: DenseReduce) -> DenseReduce | No
     return None
 
 
+def _rows_and_channels(
+    loops: Sequence[Loop], width: dims.Expr
+) -> tuple[tuple[Loop, ...], tuple[Loop, ...], dict[dims.Expr, dims.Expr]] | None:
+    """Loops over packed rows of ``width`` channels as those over rows and those over channels.
+
+    With what takes the place of their variables. A row's channels may be several loops, such as a
+    window's axes and its channels. Or they became one with the loops around them. None where rows
+    end inside of a loop.
+    """
+    first = len(loops)
+    inner = dims.ONE
+    while first > 0 and (first == len(loops) or inner != width):
+        if not loops[first - 1].extent.is_Integer:
+            break
+        first -= 1
+        inner = inner * loops[first].extent
+    if inner == width:
+        return tuple(loops[:first]), tuple(loops[first:]), {}
+    *kept, last = loops
+    rows = sympy.expand(last.extent / width)
+    if any(not term.as_coeff_Mul()[0].is_Integer for term in sympy.Add.make_args(rows)):
+        return None
+    change = {last.var: last.var * width + _CHANNEL}
+    return (*kept, Loop(last.var, rows)), (Loop(_CHANNEL, width),), change
+
+
 def _is_packed(loops: Sequence[Loop], store: Store) -> bool:
     return bool(sympy.expand(_packed(loops) - store.offset) == 0)
 
 
 def _weights(step: DenseReduce) -> int:
     """Elements of all layers' weights."""
-    widths = [int(step.channel.extent), *(layer.outputs for layer in step.layers)]
+    widths = [step.width, *(layer.outputs for layer in step.layers)]
     return sum(a * b for a, b in zip(widths, widths[1:], strict=False))
 
 

@@ -41,6 +41,19 @@ def test_a_network_is_one_launch(widths: list[int]) -> None:
     assert [layer.outputs for layer in step.layers] == widths[1:]
 
 
+def test_a_convolution_computes_its_windows_on_the_way() -> None:
+    rng = np.random.default_rng(8)
+    weight = rng.standard_normal((8, 4, 3, 5)).astype(np.float32)
+    node = helper.make_node("Conv", ["x", "w"], ["y"], strides=[2, 1], pads=[1, 2, 0, 2])
+    model = graph([node], {"x": ("float32", ["N", 4, 9, 7])}, {"y": "float32"}, {"w": weight})
+    program = hold(model, _CASES, tolerance=1e-4)
+    # The graph's output has its channels first.
+    assert _launches(program) == ["DenseReduce", "Pointwise"]
+    step = program.steps[0]
+    assert isinstance(step, DenseReduce)
+    assert [int(loop.extent) for loop in step.channels] == [3, 5, 4]
+
+
 def test_one_layer_may_be_wide() -> None:
     program = hold(_network([12, 768]), _CASES, tolerance=1e-4)
     assert _launches(program) == ["DenseReduce"]

@@ -178,7 +178,7 @@ def _values(step: Step) -> list[tuple[expr.Expr, Sequence[Loop]]] | None:
         every = (*step.kept, *step.reduced)
         return [(step.load, every), (step.store.value, every if step.per_element else step.kept)]
     if isinstance(step, DenseReduce):
-        loading = (*step.kept, step.row, step.channel)
+        loading = (*step.kept, step.row, *step.channels)
         return [(step.load, loading), (step.store.value, (*step.kept, step.output))]
     return None
 

@@ -55,7 +55,7 @@ def _changed(step: Step) -> Step:
 def _fits(step: DenseReduce) -> bool:
     return (
         step.row.extent in _ROWS
-        and step.channel.extent <= _MOST_INPUTS
+        and step.width <= _MOST_INPUTS
         and all(
             layer.outputs % _OUTPUT_STEP == 0
             and layer.weight.buffer.kind is BufferKind.WEIGHT

@@ -232,8 +232,8 @@ class _Machine:
 
     def _dense(self, step: DenseReduce) -> None:
         groups = math.prod(self.size(loop.extent) for loop in step.kept)
-        rows, width = self.size(step.row.extent), self.size(step.channel.extent)
-        grid = self._grid((*step.kept, step.row, step.channel))
+        rows, width = self.size(step.row.extent), step.width
+        grid = self._grid((*step.kept, step.row, *step.channels))
         values = _Point(self, grid, groups * rows * width).operand(step.load)
         values = values.reshape(groups * rows, width).astype(np.float64)
         for layer in step.layers:

@@ -16,9 +16,78 @@
 #include "sofie/runtime/kernels/dense_shape.h"
 #include "sofie/runtime/kernels/index.h"
 #include "sofie/runtime/kernels/launch.h"
-#include "sofie/runtime/kernels/reduce_cpu.h"
 
 namespace sofie::kernels {
+
+// Writes a row of kWidth elements of a body to memory, loop by loop, and returns its end; `at` are
+// the indices outside of the loop over axis kAxis of the row.
+template <int64_t kWidth, size_t kAxis = 0, class Body, class... At>
+float* LoadRow(const Body& body, float* row, At... at) {
+  if constexpr (kAxis + 1 < ChannelAxes<Body>()) {
+    for (int64_t i = 0; i < Body::Channels::kExtents[kAxis]; ++i) {
+      row = LoadRow<kWidth / Body::Channels::kExtents[kAxis], kAxis + 1>(body, row, at..., i);
+    }
+    return row;
+  } else {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < kWidth; ++i) row[i] = body.Load(at..., i);
+    return row + kWidth;
+  }
+}
+
+// A layer of few outputs, which stay in registers. Measured on Zen 4 with 512 rows beside OpenBLAS,
+// which copies its operands first: 9 inputs, 8 outputs 0.9 µs and 2.2 µs; 256, 8: 23 and 36; 16,
+// 16: 2.8 and 4.1; 72, 16: equal.
+template <int kIn, int kOut>
+struct NarrowLayer {
+  static constexpr bool kIsFaster = kOut == 8 || (kOut == 16 && kIn <= 32);
+  static constexpr int kLanes = 8;
+  static constexpr int kVectors = kOut / kLanes;
+  // Such that there are eight sums at a time: enough to hide the latency of an addition.
+  static constexpr int kRowsAtOnce = std::max(8 / kVectors, 1);
+  using Vector [[gnu::vector_size(kLanes * sizeof(float)), gnu::aligned(alignof(float))]] = float;
+
+  static void Run(const DenseLayer& layer, int64_t rows, const float* in, float* out) {
+    Vector weight[kIn][kVectors];
+    for (int o = 0; o < kOut; ++o) {
+      for (int i = 0; i < kIn; ++i) {
+        weight[i][o / kLanes][o % kLanes] = layer.weight[o * kIn + i];
+      }
+    }
+    Vector bias[kVectors] = {};
+    if (layer.bias != nullptr) {
+      for (int o = 0; o < kOut; ++o) bias[o / kLanes][o % kLanes] = layer.bias[o];
+    }
+    int64_t row = 0;
+    for (; row + kRowsAtOnce <= rows; row += kRowsAtOnce) {
+      Rows<kRowsAtOnce>(weight, bias, layer.relu, in + row * kIn, out + row * kOut);
+    }
+    for (; row < rows; ++row) Rows<1>(weight, bias, layer.relu, in + row * kIn, out + row * kOut);
+  }
+
+ private:
+  template <int kRows>
+  static void Rows(const Vector (&weight)[kIn][kVectors], const Vector (&bias)[kVectors], bool relu,
+                   const float* in, float* out) {
+    Vector sum[kRows][kVectors];
+    for (int r = 0; r < kRows; ++r) {
+      for (int v = 0; v < kVectors; ++v) sum[r][v] = bias[v];
+    }
+    for (int i = 0; i < kIn; ++i) {
+      for (int r = 0; r < kRows; ++r) {
+        for (int v = 0; v < kVectors; ++v) sum[r][v] += in[r * kIn + i] * weight[i][v];
+      }
+    }
+    for (int r = 0; r < kRows; ++r) {
+      for (int v = 0; v < kVectors; ++v) {
+        const Vector value = sum[r][v];
+        // As kernels::Relu: NaN stays.
+        const Vector result = relu ? (value < 0 ? Vector{} : value) : value;
+        *reinterpret_cast<Vector*>(out + r * kOut + v * kLanes) = result;
+      }
+    }
+  }
+};
 
 // The units are shares of the groups, each with a tile of its own.
 template <class Body, size_t K, class Shape>
@@ -76,43 +145,45 @@ struct DenseOnCpu {
   // Groups [begin, end).
   void RunTile(int64_t begin, int64_t end, float* in, float* out) const {
     const Body local = body;  // A copy that no store in the body can alias.
-    Odometer<K> at(kept, begin);
     float* row = in;
-    for (int64_t group = begin; group < end; ++group, at.Next()) {
-      const std::array<int64_t, K> index = at.index;
-      for (int64_t r = 0; r < kRows; ++r, row += kInput) {
-#pragma GCC ivdep
-        for (int64_t c = 0; c < kInput; ++c) {
-          row[c] = LoadAt(local, index, std::array<int64_t, 2>{r, c});
-        }
-      }
-    }
-    for (int i = 0; i < Shape::kLayers; ++i) {
-      GemmArgs<float> args{.a = in, .b = layers[i].weight, .d = out, .bias = layers[i].bias};
-      args.m = (end - begin) * kRows;
-      args.k = args.lda = args.ldb = Shape::kWidths[i];
-      args.n = args.ldd = Shape::kWidths[i + 1];
-      args.trans_b = true;
-      args.epilogue = layers[i].relu ? Epilogue::kRelu : Epilogue::kNone;
-      GemmInThread(args);
-      std::swap(in, out);
-    }
-    Odometer<K> to(kept, begin);
-    for (int64_t group = begin; group < end; ++group, to.Next()) {
-      const std::array<int64_t, K> index = to.index;
-      float* const first = in + (group - begin) * kRows * kOutput;
+    ForEachPoint(kept, begin, end, [&](auto... index) {
+      for (int64_t r = 0; r < kRows; ++r) row = LoadRow<kInput>(local, row, index..., r);
+    });
+    [&]<int... kLayer>(std::integer_sequence<int, kLayer...>) {
+      ((RunLayer<kLayer>((end - begin) * kRows, in, out), std::swap(in, out)), ...);
+    }(std::make_integer_sequence<int, Shape::kLayers>());
+    float* group = in;
+    ForEachPoint(kept, begin, end, [&](auto... index) {
       if constexpr (kRows > 1) {
         const typename Body::Combine combine;
         for (int64_t r = 1; r < kRows; ++r) {
-          const float* const other = first + r * kOutput;
+          const float* const other = group + r * kOutput;
 #pragma GCC ivdep
-          for (int64_t c = 0; c < kOutput; ++c) first[c] = combine(first[c], other[c]);
+          for (int64_t c = 0; c < kOutput; ++c) group[c] = combine(group[c], other[c]);
         }
       }
 #pragma GCC ivdep
-      for (int64_t c = 0; c < kOutput; ++c) {
-        StoreAt(local, index, std::array<int64_t, 1>{c}, first[c]);
-      }
+      for (int64_t c = 0; c < kOutput; ++c) local.Store(index..., c, group[c]);
+      group += kRows * kOutput;
+    });
+  }
+
+  template <int kLayer>
+  void RunLayer(int64_t rows, const float* in, float* out) const {
+    const DenseLayer& layer = layers[kLayer];
+    constexpr int kIn = Shape::kWidths[kLayer];
+    constexpr int kOut = Shape::kWidths[kLayer + 1];
+    using Narrow = NarrowLayer<kIn, kOut>;
+    if constexpr (Narrow::kIsFaster) {
+      Narrow::Run(layer, rows, in, out);
+    } else {
+      GemmArgs<float> args{.a = in, .b = layer.weight, .d = out, .bias = layer.bias};
+      args.m = rows;
+      args.k = args.lda = args.ldb = kIn;
+      args.n = args.ldd = kOut;
+      args.trans_b = true;
+      args.epilogue = layer.relu ? Epilogue::kRelu : Epilogue::kNone;
+      GemmInThread(args);
     }
   }
 };

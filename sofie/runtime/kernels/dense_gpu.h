@@ -608,7 +608,7 @@ struct DenseTiles {
     template <size_t... A>
     __device__ __forceinline__ float LoadAt(const Indices<I, K>& index, I r, I c,
                                             std::index_sequence<A...>) const {
-      return kernel.body.Load(index.value[A]..., r, c);
+      return LoadChannel(kernel.body, c, index.value[A]..., r);
     }
     template <size_t... A>
     __device__ __forceinline__ void StoreAt(const Indices<I, K>& index, I c, float value,

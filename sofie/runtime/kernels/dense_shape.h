@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "sofie/runtime/alpaka/version.h"
 #include "sofie/runtime/precision.h"
 
 namespace sofie::kernels {
@@ -46,6 +47,43 @@ constexpr size_t PartPlace(size_t outputs, int parts, size_t n, size_t k, int pa
 // Elements of all parts of a weight.
 constexpr size_t PartElements(size_t outputs, size_t inputs, int parts) {
   return (inputs + 31) / 32 * 32 * outputs * parts;
+}
+
+// The extents of nested loops, outermost first. A body whose rows are written as several loops
+// names them: with `using Channels = Extents<3, 3, 8>` a row has 72 elements and Load takes three
+// indices for the place in it.
+template <int... kExtents_>
+struct Extents {
+  static constexpr std::array<int, sizeof...(kExtents_)> kExtents = {kExtents_...};
+  static constexpr size_t kAxes = sizeof...(kExtents_);
+  // Elements of one step of the loop of an axis.
+  static constexpr int Stride(size_t axis) {
+    int product = 1;
+    for (size_t inner = axis + 1; inner < kAxes; ++inner) product *= kExtents[inner];
+    return product;
+  }
+};
+
+// How many loops a body's rows are written as.
+template <class Body>
+consteval size_t ChannelAxes() {
+  if constexpr (requires { typename Body::Channels; }) {
+    return Body::Channels::kAxes;
+  } else {
+    return 1;
+  }
+}
+
+// Element `channel` of a body's row; `at` are the indices of the group, of the row in it, and of
+// the first kAxis loops over the row.
+template <size_t kAxis = 0, class Body, class I, class... At>
+ALPAKA_FN_HOST_ACC float LoadChannel(const Body& body, I channel, At... at) {
+  if constexpr (kAxis + 1 < ChannelAxes<Body>()) {
+    constexpr I kStride = Body::Channels::Stride(kAxis);
+    return LoadChannel<kAxis + 1>(body, channel % kStride, at..., channel / kStride);
+  } else {
+    return body.Load(at..., channel);
+  }
 }
 
 // Groups of kRows_ rows that go through layers of widths kWidths_: those of the input and of each

@@ -46,6 +46,16 @@ struct PlainRows {
   ALPAKA_FN_ACC void Store(I i, I c, float value) const { out[i * outputs + c] = value; }
 };
 
+// The same rows, written as three loops.
+template <class I>
+struct RowsOfWindows : PlainRows<I> {
+  using Channels = Extents<3, 5, 4>;
+
+  ALPAKA_FN_ACC float Load(I i, I r, I c0, I c1, I c2) const {
+    return PlainRows<I>::Load(i, r, (c0 * 5 + c1) * 4 + c2);
+  }
+};
+
 // What a case applies after each product.
 struct DenseOptions {
   bool bias = true;
@@ -238,6 +248,31 @@ class DenseTest : public ::testing::Test {
     Gathered<Shape, Sum<float>>(2501, 1, {.bias = false, .relu = false, .parts = false});
   }
 
+  // Rows in memory, one for each group, beside loops in double precision.
+  template <class Shape, template <class> class Body>
+  void InMemory(int64_t groups) {
+    const std::vector<float> x = RandomVector<float>(groups * Shape::kInput, 73);
+    DenseLayers<B, Shape> layers({});
+    Array<B, float> x_array(x);
+    Array<B, float> out(groups * Shape::kOutput);
+    Launcher<B>(*context_).template Dense<Shape>(
+        std::array<int64_t, 1>{groups}, layers.layers(), [&]<class I>() {
+          Body<I> body;
+          static_cast<PlainRows<I>&>(body) = {x_array.data(), out.data(), Shape::kInput,
+                                              Shape::kOutput};
+          return body;
+        });
+    const std::vector<float>& got = out.Read(context_);
+    for (int64_t i = 0; i < groups; ++i) {
+      const auto begin = x.begin() + i * Shape::kInput;
+      const std::vector<double> expected =
+          layers.Apply(std::vector<double>(begin, begin + Shape::kInput));
+      for (int64_t c = 0; c < Shape::kOutput; ++c) {
+        ASSERT_NEAR(got[i * Shape::kOutput + c], expected[c], 1e-5) << i << ", " << c;
+      }
+    }
+  }
+
   TestContext<B> context_;
 };
 TYPED_TEST_SUITE(DenseTest, TestBackends);
@@ -292,25 +327,18 @@ TYPED_TEST(DenseTest, Panels) {
 }
 
 TYPED_TEST(DenseTest, SingleRowsNeedNoCombine) {
-  using Shape = DenseShape<1, Precision::kFloat32, 12, 8>;
-  const int64_t groups = 77;
-  const std::vector<float> x = RandomVector<float>(groups * Shape::kInput, 73);
-  DenseLayers<TypeParam, Shape> layers({});
-  Array<TypeParam, float> x_array(x);
-  Array<TypeParam, float> out(groups * Shape::kOutput);
-  Launcher<TypeParam>(*this->context_)
-      .template Dense<Shape>(std::array<int64_t, 1>{groups}, layers.layers(), [&]<class I>() {
-        return PlainRows<I>{x_array.data(), out.data(), Shape::kInput, Shape::kOutput};
-      });
-  const std::vector<float>& got = out.Read(this->context_);
-  for (int64_t i = 0; i < groups; ++i) {
-    const auto begin = x.begin() + i * Shape::kInput;
-    const std::vector<double> expected =
-        layers.Apply(std::vector<double>(begin, begin + Shape::kInput));
-    for (int64_t c = 0; c < Shape::kOutput; ++c) {
-      ASSERT_NEAR(got[i * Shape::kOutput + c], expected[c], 1e-5) << i << ", " << c;
-    }
-  }
+  this->template InMemory<DenseShape<1, Precision::kFloat32, 12, 8>, PlainRows>(77);
+}
+
+TYPED_TEST(DenseTest, RowsMayBeSeveralLoops) {
+  this->template InMemory<DenseShape<1, Precision::kFloat32, 60, 8>, RowsOfWindows>(77);
+  this->template InMemory<DenseShape<1, Precision::kFloat32, 60, 24>, RowsOfWindows>(1);
+}
+
+TYPED_TEST(DenseTest, FewOutputs) {
+  this->template AllSizes<DenseShape<1, Precision::kFloat32, 9, 8>>();
+  this->template AllSizes<DenseShape<1, Precision::kFloat32, 32, 16, 16>>();
+  this->template AllSizes<DenseShape<16, Precision::kFloat32, 256, 8, 16>>();
 }
 
 // Of the GPU's products of split operands in particular.

@@ -100,6 +100,31 @@ std::array<int64_t, R - 1> AllButLast(const std::array<int64_t, R>& extents) {
   return outer;
 }
 
+// Visits the points [begin, end) in runs along the last axis, so that what depends on the others
+// alone is computed once for each: point(indices...) in order.
+template <size_t R, class Point>
+void ForEachPoint(const std::array<int64_t, R>& extents, int64_t begin, int64_t end,
+                  const Point& point) {
+  if constexpr (R == 0) {
+    if (begin < end) point();
+  } else {
+    Odometer<R> at(extents, begin);
+    while (begin < end) {
+      const int64_t first = at.index[R - 1];
+      const int64_t last = std::min(extents[R - 1], first + end - begin);
+      const auto run = [&](auto... outer) {
+        for (int64_t i = first; i < last; ++i) point(outer..., i);
+      };
+      [&]<size_t... A>(std::index_sequence<A...>) {
+        run(at.index[A]...);
+      }(std::make_index_sequence<R - 1>());
+      begin += last - first;
+      at.index[R - 1] = extents[R - 1] - 1;
+      at.Next();
+    }
+  }
+}
+
 }  // namespace sofie::kernels
 
 #endif  // SOFIE_RUNTIME_KERNELS_INDEX_H_

@@ -169,76 +169,96 @@ struct RowsOnCpu {
   }
 };
 
-// Combines load(j, index) over all reduced points into accumulators[j], for j in [0, width).
+// Outputs that a CPU reduces side by side.
+inline constexpr int64_t kColumns = 64;
+
+// Of the outputs, `rows` steps of the last kept axis but one times `columns` of the last.
+struct ColumnTile {
+  int64_t rows;
+  int64_t columns;
+
+  // Calls visit(row, column, row * columns + column).
+  template <class Visit>
+  void ForEach(const Visit& visit) const {
+    for (int64_t row = 0; row < rows; ++row) {
+#pragma GCC ivdep
+      for (int64_t column = 0; column < columns; ++column) {
+        visit(row, column, row * columns + column);
+      }
+    }
+  }
+};
+
+// Combines load(row, column, index) over all reduced points into the accumulator of each output.
 template <class Combine, size_t R, class Load>
-void AccumulateColumns(const std::array<int64_t, R>& reduced, int64_t width,
+void AccumulateColumns(const std::array<int64_t, R>& reduced, const ColumnTile tile,
                        typename Combine::Accumulator* accumulators, const Load& load) {
   using Accumulator = typename Combine::Accumulator;
   const Combine combine;
-  for (int64_t j = 0; j < width; ++j) accumulators[j] = Combine::Identity();
-  const int64_t points = Elements(reduced);
-  Odometer<R> at(reduced, 0);
-  for (int64_t point = 0; point < points; ++point, at.Next()) {
-    const std::array<int64_t, R> index = at.index;
-#pragma GCC ivdep
-    for (int64_t j = 0; j < width; ++j) {
-      accumulators[j] = combine(accumulators[j], static_cast<Accumulator>(load(j, index)));
-    }
-  }
+  std::fill_n(accumulators, tile.rows * tile.columns, Combine::Identity());
+  ForEachPoint(reduced, 0, Elements(reduced), [&](auto... index) {
+    tile.ForEach([&](int64_t row, int64_t column, int64_t j) {
+      accumulators[j] =
+          combine(accumulators[j],
+                  static_cast<Accumulator>(load(row, column, std::array<int64_t, R>{index...})));
+    });
+  });
 }
 
 template <class Combine>
 struct ColumnReducer {
   template <size_t R, class Load>
-  static void Reduce(const std::array<int64_t, R>& reduced, int64_t width,
+  static void Reduce(const std::array<int64_t, R>& reduced, const ColumnTile tile,
                      typename Combine::Accumulator* accumulators, const Load& load) {
-    AccumulateColumns<Combine>(reduced, width, accumulators, load);
+    AccumulateColumns<Combine>(reduced, tile, accumulators, load);
   }
 };
-
-// Outputs that a CPU reduces side by side.
-inline constexpr int64_t kColumns = 64;
 
 template <class T>
 struct ColumnReducer<MaxSumExp<T>> {
   template <size_t R, class Load>
-  static void Reduce(const std::array<int64_t, R>& reduced, int64_t width,
+  static void Reduce(const std::array<int64_t, R>& reduced, const ColumnTile tile,
                      typename MaxSumExp<T>::Accumulator* accumulators, const Load& load) {
     T max[kColumns];
     T sum[kColumns];
-    AccumulateColumns<Max<T>>(reduced, width, max, load);
-    AccumulateColumns<Sum<T>>(reduced, width, sum, [&](int64_t j, const auto& index) {
-      return Exp<T>(load(j, index) - max[j]);
-    });
-    for (int64_t j = 0; j < width; ++j) accumulators[j] = {max[j], sum[j]};
+    AccumulateColumns<Max<T>>(reduced, tile, max, load);
+    const auto exp = [&](int64_t row, int64_t column, const auto& index) {
+      return Exp<T>(load(row, column, index) - max[row * tile.columns + column]);
+    };
+    AccumulateColumns<Sum<T>>(reduced, tile, sum, exp);
+    for (int64_t j = 0; j < tile.rows * tile.columns; ++j) accumulators[j] = {max[j], sum[j]};
   }
 };
 
 template <class T>
 struct ColumnReducer<MeanVariance<T>> {
   template <size_t R, class Load>
-  static void Reduce(const std::array<int64_t, R>& reduced, int64_t width,
+  static void Reduce(const std::array<int64_t, R>& reduced, const ColumnTile tile,
                      typename MeanVariance<T>::Accumulator* accumulators, const Load& load) {
     const T count = static_cast<T>(Elements(reduced));
+    const int64_t outputs = tile.rows * tile.columns;
     T mean[kColumns];
     T m2[kColumns];
-    AccumulateColumns<Sum<T>>(reduced, width, mean, load);
-    for (int64_t j = 0; j < width; ++j) mean[j] = count == T{0} ? T{0} : mean[j] / count;
+    const auto deviation = [&](int64_t row, int64_t column, const auto& index) {
+      return load(row, column, index) - mean[row * tile.columns + column];
+    };
+    AccumulateColumns<Sum<T>>(reduced, tile, mean, load);
+    for (int64_t j = 0; j < outputs; ++j) mean[j] = count == T{0} ? T{0} : mean[j] / count;
     // As for a row: corrects the rounding of the first sum.
     T rest[kColumns];
-    AccumulateColumns<Sum<T>>(reduced, width, rest, [&](int64_t j, const auto& index) {
-      return load(j, index) - mean[j];
-    });
-    for (int64_t j = 0; j < width; ++j) mean[j] += count == T{0} ? T{0} : rest[j] / count;
-    AccumulateColumns<Sum<T>>(reduced, width, m2, [&](int64_t j, const auto& index) {
-      const T deviation = load(j, index) - mean[j];
-      return deviation * deviation;
-    });
-    for (int64_t j = 0; j < width; ++j) accumulators[j] = {count, mean[j], m2[j]};
+    AccumulateColumns<Sum<T>>(reduced, tile, rest, deviation);
+    for (int64_t j = 0; j < outputs; ++j) mean[j] += count == T{0} ? T{0} : rest[j] / count;
+    const auto square = [&](int64_t row, int64_t column, const auto& index) {
+      const T value = deviation(row, column, index);
+      return value * value;
+    };
+    AccumulateColumns<Sum<T>>(reduced, tile, m2, square);
+    for (int64_t j = 0; j < outputs; ++j) accumulators[j] = {count, mean[j], m2[j]};
   }
 };
 
-// Along::kKept. The units are tiles of kColumns outputs along the last kept axis.
+// Along::kKept. The units are tiles of up to kColumns outputs: along the last kept axis and, if
+// that is short, along the one before it too.
 template <class Body, size_t K, size_t R, Finish kFinish>
 struct ColumnsOnCpu {
   using Combine = typename Body::Combine;
@@ -248,43 +268,56 @@ struct ColumnsOnCpu {
   std::array<int64_t, K> kept;
   std::array<int64_t, R> reduced;
 
-  static int64_t Tiles(int64_t columns) { return (columns + kColumns - 1) / kColumns; }
-  int64_t units() const { return Elements(AllButLast(kept)) * Tiles(kept[K - 1]); }
+  static int64_t DivideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
+  int64_t rows() const {
+    return std::max<int64_t>(kColumns / std::max<int64_t>(kept[K - 1], 1), 1);
+  }
+  std::array<int64_t, K> tiles() const {
+    std::array<int64_t, K> result = kept;
+    result[K - 1] = DivideUp(kept[K - 1], kColumns);
+    if constexpr (K > 1) result[K - 2] = DivideUp(kept[K - 2], rows());
+    return result;
+  }
+  int64_t units() const { return Elements(tiles()); }
 
   [[gnu::noinline]] void Run(int64_t begin, int64_t end) const {
     const Body local = body;  // A copy that no store in the body can alias.
-    std::array<int64_t, K> tiles = kept;
-    tiles[K - 1] = Tiles(kept[K - 1]);
-    Odometer<K> at(tiles, begin);
+    Odometer<K> at(tiles(), begin);
     for (int64_t unit = begin; unit < end; ++unit, at.Next()) {
-      const std::array<int64_t, K> index = at.index;
-      const int64_t first = index[K - 1] * kColumns;
-      const int64_t width = std::min(kColumns, kept[K - 1] - first);
-      const auto column = [&](int64_t j) {
-        std::array<int64_t, K> o = index;
-        o[K - 1] = first + j;
-        return o;
-      };
-      Accumulator accumulators[kColumns];
-      ColumnReducer<Combine>::Reduce(
-          reduced, width, accumulators,
-          [&](int64_t j, const std::array<int64_t, R>& r) { return LoadAt(local, column(j), r); });
-      if constexpr (kFinish == Finish::kStore) {
-#pragma GCC ivdep
-        for (int64_t j = 0; j < width; ++j) {
-          StoreAt(local, column(j), std::array<int64_t, 0>{}, accumulators[j]);
-        }
-      } else {
-        const int64_t points = Elements(reduced);
-        Odometer<R> r(reduced, 0);
-        for (int64_t point = 0; point < points; ++point, r.Next()) {
-          const std::array<int64_t, R> reduced_index = r.index;
-#pragma GCC ivdep
-          for (int64_t j = 0; j < width; ++j) {
-            StoreAt(local, column(j), reduced_index, accumulators[j]);
-          }
-        }
+      std::array<int64_t, K> first = at.index;
+      first[K - 1] *= kColumns;
+      ColumnTile tile{1, std::min(kColumns, kept[K - 1] - first[K - 1])};
+      if constexpr (K > 1) {
+        first[K - 2] *= rows();
+        tile.rows = std::min(rows(), kept[K - 2] - first[K - 2]);
       }
+      RunTile(local, first, tile);
+    }
+  }
+
+ private:
+  void RunTile(const Body& local, const std::array<int64_t, K> first, const ColumnTile tile) const {
+    const auto output = [first](int64_t row, int64_t column) {
+      std::array<int64_t, K> index = first;
+      if constexpr (K > 1) index[K - 2] += row;
+      index[K - 1] += column;
+      return index;
+    };
+    const auto load = [&](int64_t row, int64_t column, const std::array<int64_t, R>& index) {
+      return LoadAt(local, output(row, column), index);
+    };
+    Accumulator accumulators[kColumns];
+    ColumnReducer<Combine>::Reduce(reduced, tile, accumulators, load);
+    if constexpr (kFinish == Finish::kStore) {
+      tile.ForEach([&](int64_t row, int64_t column, int64_t j) {
+        StoreAt(local, output(row, column), std::array<int64_t, 0>{}, accumulators[j]);
+      });
+    } else {
+      ForEachPoint(reduced, 0, Elements(reduced), [&](auto... index) {
+        tile.ForEach([&](int64_t row, int64_t column, int64_t j) {
+          StoreAt(local, output(row, column), std::array<int64_t, R>{index...}, accumulators[j]);
+        });
+      });
     }
   }
 };

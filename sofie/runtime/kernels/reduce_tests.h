@@ -327,8 +327,11 @@ TYPED_TEST(ReduceTest, NaNIsNotLost) {
 }
 
 TYPED_TEST(ReduceTest, SeveralAxes) {
-  for (const std::array<int64_t, 4>& d :
-       {std::array<int64_t, 4>{3, 5, 7, 11}, {2, 1, 3, 129}, {1, 17, 1, 1000}, {9, 2, 70, 70}}) {
+  for (const std::array<int64_t, 4>& d : {std::array<int64_t, 4>{3, 5, 7, 11},
+                                          {2, 1, 3, 129},
+                                          {1, 17, 1, 1000},
+                                          {9, 2, 70, 70},
+                                          {2, 21, 3, 8}}) {
     this->template TwoAxes<Warp>(d);
     this->template TwoAxes<Block>(d);
     this->template TwoAxes<KeptEight>(d);
