@@ -1,4 +1,4 @@
-// Attention on a GPU, for any body: tiles of 64 rows by 64 keys, products in registers, from
+// Attention on a GPU, for any body: tiles of 64 or 128 rows by 64 keys, products in registers, from
 // operands in shared memory.
 #ifndef SOFIE_RUNTIME_KERNELS_ATTENTION_GPU_H_
 #define SOFIE_RUNTIME_KERNELS_ATTENTION_GPU_H_
@@ -19,12 +19,18 @@ namespace sofie::kernels {
 template <class Body>
 struct AttentionTiling {
   using T = typename Body::Number;
-  static constexpr int kRows = 64;
-  static constexpr int kKeys = 64;
   // Threads lie as 16 x 16 over rows and keys, or over rows and channels.
   static constexpr int kSide = 16;
-  static constexpr int kOwn = kRows / kSide;
-  static_assert(kSide * kSide == kBlockThreads && kOwn == 4);
+  static_assert(kSide * kSide == kBlockThreads);
+  // Rows and keys of a thread. More rows need fewer loads for a product; they take twice the
+  // registers and the shared memory, of which two blocks are to find enough on a multiprocessor.
+  static constexpr bool kIsMiddling = Body::kDepth > 32 && Body::kDepth <= 64 &&
+                                      Body::kValueDepth > 32 && Body::kValueDepth <= 64 &&
+                                      sizeof(T) == 4;
+  static constexpr int kOwnRows = kIsMiddling ? 8 : 4;
+  static constexpr int kOwnKeys = 4;
+  static constexpr int kRows = kOwnRows * kSide;
+  static constexpr int kKeys = kOwnKeys * kSide;
 
   static constexpr int Rounded(int channels) { return (channels + kSide - 1) / kSide * kSide; }
   static constexpr int kMostOfPiece = 512 / sizeof(T);
@@ -46,8 +52,9 @@ struct AttentionTiling {
   // lie in different banks.
   static constexpr int kPitch = kRows + 4;
   static constexpr int kQueryNumbers = kPiece * kPitch;
+  static constexpr int kKeyPitch = kKeys + 4;
   static constexpr int kKeyNumbers =
-      kPiece * kPitch > kKeys* kValuePiece ? kPiece * kPitch : kKeys * kValuePiece;
+      kPiece * kKeyPitch > kKeys* kValuePiece ? kPiece * kKeyPitch : kKeys * kValuePiece;
   static constexpr int kWeightNumbers = kKeys * kPitch;
   static constexpr int kSharedBytes =
       (kQueryNumbers + kKeyNumbers + kWeightNumbers) * static_cast<int>(sizeof(T));
@@ -58,8 +65,10 @@ template <class Body, class I>
 struct AttentionOnGpu {
   using T = typename Body::Number;
   using Tiling = AttentionTiling<Body>;
-  static constexpr int kOwn = Tiling::kOwn;
+  static constexpr int kOwnRows = Tiling::kOwnRows;
+  static constexpr int kOwnKeys = Tiling::kOwnKeys;
   static constexpr int kPitch = Tiling::kPitch;
+  static constexpr int kKeyPitch = Tiling::kKeyPitch;
   static constexpr int kVector = Tiling::kVector;
 
   Body body;
@@ -91,30 +100,28 @@ struct AttentionOnGpu {
   struct alignas(kCount * sizeof(T) < 16 ? kCount * sizeof(T) : 16) Numbers {
     T x[kCount];
   };
-  // Those of a thread's own rows or keys.
-  using Own = Numbers<kOwn>;
 
   // What a thread of a block keeps while it runs.
   struct Block {
     const AttentionOnGpu& kernel;
     T* const query;   // [kPiece, kPitch], transposed
-    T* const key;     // likewise; and, after the products, values [kKeys, kValuePiece]
+    T* const key;     // [kPiece, kKeyPitch]; and, after the products, values [kKeys, kValuePiece]
     T* const weight;  // [kKeys, kPitch]
     const int own_row;
     const int column;
     AttentionRows<I> rows;
     I head;
     I key_head;
-    T mean[Tiling::kValuePieces][kOwn][Tiling::kColumns];
-    T maximum[kOwn];
-    T sum[kOwn];
+    T mean[Tiling::kValuePieces][kOwnRows][Tiling::kColumns];
+    T maximum[kOwnRows];
+    T sum[kOwnRows];
 
     __device__ __forceinline__ Block(const AttentionOnGpu& kernel, T* shared)
         : kernel(kernel),
           query(shared),
           key(query + Tiling::kQueryNumbers),
           weight(key + Tiling::kKeyNumbers),
-          own_row(static_cast<int>(threadIdx.x) / Tiling::kSide * kOwn),
+          own_row(static_cast<int>(threadIdx.x) / Tiling::kSide * kOwnRows),
           column(static_cast<int>(threadIdx.x) % Tiling::kSide) {}
 
     // The rows of a head, and pieces of the result from `first_piece` on.
@@ -125,7 +132,7 @@ struct AttentionOnGpu {
       head = tile_head;
       key_head = head / static_cast<I>(kernel.args.heads / kernel.args.key_heads);
 #pragma unroll
-      for (int r = 0; r < kOwn; ++r) {
+      for (int r = 0; r < kOwnRows; ++r) {
         maximum[r] = -std::numeric_limits<T>::infinity();
         sum[r] = T{0};
 #pragma unroll
@@ -155,10 +162,10 @@ struct AttentionOnGpu {
     }
 
     // Channels from `first` on of all rows, or zeros: element(r, c) of `count` rows.
-    template <int kWidth, class Element, class Put>
+    template <int kHeight, int kWidth, class Element, class Put>
     __device__ __forceinline__ void Load(int count, int channels, const Element& element,
                                          const Put& put) {
-      constexpr int kEach = Tiling::kRows * kWidth / static_cast<int>(kBlockThreads);
+      constexpr int kEach = kHeight * kWidth / static_cast<int>(kBlockThreads);
       constexpr int kAtOnce = kEach % 8 == 0 ? 8 : 4;
       static_assert(kEach % kAtOnce == 0);
 #pragma unroll 1
@@ -182,7 +189,7 @@ struct AttentionOnGpu {
     __device__ __forceinline__ void LoadQuery(int piece) {
       const Body& body = kernel.body;
       const int first = piece * Tiling::kPiece;
-      Load<Tiling::kPiece>(
+      Load<Tiling::kRows, Tiling::kPiece>(
           static_cast<int>(rows.end - rows.begin), Body::kDepth - first,
           [&](int r, int c) {
             return body.Query(rows.sequence, head, rows.begin + r, static_cast<I>(first + c));
@@ -194,27 +201,27 @@ struct AttentionOnGpu {
     __device__ __forceinline__ void Keys(I at, I end, bool all, int first_piece) {
       const Body& body = kernel.body;
       const int count = static_cast<int>(end - at < Tiling::kKeys ? end - at : Tiling::kKeys);
-      T score[kOwn][kOwn] = {};
+      T score[kOwnRows][kOwnKeys] = {};
 #pragma unroll 1
       for (int piece = 0; piece < Tiling::kPieces; ++piece) {
         const int first = piece * Tiling::kPiece;
         __syncthreads();  // What was here has been read.
         if constexpr (Tiling::kPieces > 1) LoadQuery(piece);
-        Load<Tiling::kPiece>(
+        Load<Tiling::kKeys, Tiling::kPiece>(
             count, Body::kDepth - first,
             [&](int r, int c) {
               return body.Key(rows.sequence, key_head, at + r, static_cast<I>(first + c));
             },
-            [&](int r, int c, T x) { key[c * kPitch + r] = x; });
+            [&](int r, int c, T x) { key[c * kKeyPitch + r] = x; });
         __syncthreads();
 #pragma unroll 8
         for (int c = 0; c < Tiling::kPiece; ++c) {
-          const Own q = Read<kOwn>(query + c * kPitch + own_row);
-          const Own k = Read<kOwn>(key + c * kPitch + column * kOwn);
+          const auto q = Read<kOwnRows>(query + c * kPitch + own_row);
+          const auto k = Read<kOwnKeys>(key + c * kKeyPitch + column * kOwnKeys);
 #pragma unroll
-          for (int r = 0; r < kOwn; ++r) {
+          for (int r = 0; r < kOwnRows; ++r) {
 #pragma unroll
-            for (int e = 0; e < kOwn; ++e) score[r][e] += q.x[r] * k.x[e];
+            for (int e = 0; e < kOwnKeys; ++e) score[r][e] += q.x[r] * k.x[e];
           }
         }
       }
@@ -223,7 +230,7 @@ struct AttentionOnGpu {
       for (int p = 0; p < Tiling::kValuePieces; ++p) {
         const int first = (first_piece + p) * Tiling::kValuePiece;
         __syncthreads();  // Keys, or the last piece of values, have been read.
-        Load<Tiling::kValuePiece>(
+        Load<Tiling::kKeys, Tiling::kValuePiece>(
             count, Body::kValueDepth - first,
             [&](int r, int c) {
               return body.Value(rows.sequence, key_head, at + r, static_cast<I>(first + c));
@@ -232,12 +239,12 @@ struct AttentionOnGpu {
         __syncthreads();
 #pragma unroll 4
         for (int k = 0; k < Tiling::kKeys; ++k) {
-          const Own w = Read<kOwn>(weight + k * kPitch + own_row);
+          const auto w = Read<kOwnRows>(weight + k * kPitch + own_row);
 #pragma unroll
           for (int c = 0; c < Tiling::kColumns; c += kVector) {
             const auto v = Read<kVector>(key + k * Tiling::kValuePiece + Channel(c));
 #pragma unroll
-            for (int r = 0; r < kOwn; ++r) {
+            for (int r = 0; r < kOwnRows; ++r) {
 #pragma unroll
               for (int e = 0; e < kVector; ++e) mean[p][r][c + e] += w.x[r] * v.x[e];
             }
@@ -247,12 +254,12 @@ struct AttentionOnGpu {
     }
 
     // Turns products into exponentials, in shared memory.
-    __device__ __forceinline__ void Weights(T (&score)[kOwn][kOwn], I at, bool all) {
+    __device__ __forceinline__ void Weights(T (&score)[kOwnRows][kOwnKeys], I at, bool all) {
       const Body& body = kernel.body;
       const T scale = static_cast<T>(kernel.args.scale);
       const T soft_cap = static_cast<T>(kernel.args.soft_cap);
 #pragma unroll
-      for (int r = 0; r < kOwn; ++r) {
+      for (int r = 0; r < kOwnRows; ++r) {
         const I row = rows.begin + own_row + r;
         I low = at;
         I high = at + Tiling::kKeys;
@@ -263,8 +270,8 @@ struct AttentionOnGpu {
         }
         T largest = maximum[r];
 #pragma unroll
-        for (int e = 0; e < kOwn; ++e) {
-          const I k = at + column * kOwn + e;
+        for (int e = 0; e < kOwnKeys; ++e) {
+          const I k = at + column * kOwnKeys + e;
           T x = -std::numeric_limits<T>::infinity();
           if (k >= low && k < high) {
             x = Score<Body>(score[r][e], scale, soft_cap);
@@ -284,7 +291,7 @@ struct AttentionOnGpu {
         maximum[r] = largest;
         T part = T{0};
 #pragma unroll
-        for (int e = 0; e < kOwn; ++e) {
+        for (int e = 0; e < kOwnKeys; ++e) {
           score[r][e] = Exp<T>(score[r][e] - shift);
           part += score[r][e];
         }
@@ -298,18 +305,19 @@ struct AttentionOnGpu {
         }
       }
 #pragma unroll
-      for (int e = 0; e < kOwn; ++e) {
-        Own w;
+      for (int e = 0; e < kOwnKeys; ++e) {
+        Numbers<kOwnRows> w;
 #pragma unroll
-        for (int r = 0; r < kOwn; ++r) w.x[r] = score[r][e];
-        *reinterpret_cast<Own*>(weight + (column * kOwn + e) * kPitch + own_row) = w;
+        for (int r = 0; r < kOwnRows; ++r) w.x[r] = score[r][e];
+        *reinterpret_cast<Numbers<kOwnRows>*>(weight + (column * kOwnKeys + e) * kPitch + own_row) =
+            w;
       }
     }
 
     __device__ __forceinline__ void Store(int first_piece) {
       const Body& body = kernel.body;
 #pragma unroll
-      for (int r = 0; r < kOwn; ++r) {
+      for (int r = 0; r < kOwnRows; ++r) {
         const I row = rows.begin + own_row + r;
         if (row >= rows.end) continue;
 #pragma unroll

@@ -274,7 +274,7 @@ TYPED_TEST(AttentionTest, BiasesMasksAndCaps) {
 }
 
 TYPED_TEST(AttentionTest, PackedBatches) {
-  using Class = AttentionClass<float, 32, 32, true>;
+  using Class = AttentionClass<float, 64, 40, true>;
   const std::vector<std::vector<int32_t>> batches = {
       {1}, {64}, {200}, {0, 0, 5}, {63, 1, 64, 65, 0, 128, 3}, {3, 0}, {}, {130, 7, 7, 7, 7}};
   for (const std::vector<int32_t>& lengths : batches) {
