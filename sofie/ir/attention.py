@@ -310,7 +310,13 @@ def attention(
       b: where it is launched.
       inputs: see ``Inputs``; numbers of channels are numbers.
       sums: makes the memory of the logarithms of the sums of exponentials; None if unwanted.
+
+    Raises:
+      ValueError: the heads of keys are known not to divide those of queries.
     """
+    heads, key_heads = inputs.query.shape[1], inputs.key.shape[1]
+    if key_heads == 0 or (heads % key_heads).is_positive:
+        raise ValueError(f"{heads} heads can't share the keys of {key_heads}")
     result = Attended(b, inputs)
     if sums is None:
         return result, None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import onnx_ir
 import sympy
@@ -83,7 +83,14 @@ def _takes(node: Node) -> bool:
     )
 
 
-@operator("Attention", since=23, dtypes=dtype.FLOATS, takes=_takes)
+def _check(node: Node) -> Iterator[str]:
+    for position in (_Q, _K, _V):
+        shape = node.shape(position)
+        if len(shape) == 3 and shape[2].is_Integer and shape[2] % _heads(node, position) != 0:
+            yield "channels that do not divide into heads"
+
+
+@operator("Attention", since=23, dtypes=dtype.FLOATS, takes=_takes, check=_check)
 def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor | None]:
     """One kernel, which has no scores in memory."""
     operands = [*inputs, *([None] * (_LENGTHS + 1 - len(inputs)))]

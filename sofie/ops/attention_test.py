@@ -8,6 +8,7 @@ import onnx
 import pytest
 from onnx import helper
 
+from sofie.importer.errors import ModelError
 from sofie.ir.program import Program
 from sofie.testing.operators import Array, Dims, compile_graph, graph, hold
 
@@ -153,6 +154,15 @@ def test_heads_that_lie_in_the_channels() -> None:
         ["q", "k", "v"], shapes=shapes, outputs=["y"], q_num_heads=4, kv_num_heads=2, is_causal=1
     )
     assert _kernels(hold(model, _CASES)) == ["Attention"]
+
+
+def test_heads_that_are_none_are_an_error() -> None:
+    shapes: dict[str, Dims] = {"q": ["B", "L", 13], "k": ["B", "S", 6], "v": ["B", "S", 10]}
+    wide = _model(["q", "k", "v"], shapes=shapes, q_num_heads=4, kv_num_heads=2)
+    with pytest.raises(ModelError, match="do not divide into heads"):
+        compile_graph(wide)
+    with pytest.raises(ModelError, match="can't share the keys"):
+        compile_graph(_model(["q", "k", "v"], shapes={"q": ["B", 3, "L", 8]}))
 
 
 def test_no_rows_and_no_keys() -> None:

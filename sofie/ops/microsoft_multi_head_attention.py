@@ -57,6 +57,9 @@ def _check(node: Node) -> Iterator[str]:
     if any(len(node.shape(i)) not in (3, 4) for i in (_KEY, _VALUE)):
         yield "keys or values that are neither of rank 3 nor 4"
         return
+    hidden = [node.shape(i)[2] for i in (_QUERY, _KEY, _VALUE) if len(node.shape(i)) == 3]
+    if any(width.is_Integer and width % _heads(node) != 0 for width in hidden):
+        yield "channels that do not divide into heads"
     depth = dims.FloorDiv(node.shape(_QUERY)[2], _heads(node))
     if not attending.is_number(depth, _split_shape(node, _VALUE)[3]):
         yield "numbers of channels that are not known at build time"

@@ -7,7 +7,8 @@ import onnx
 import pytest
 from onnx import helper
 
-from sofie.testing.operators import Array, Dims, graph, hold
+from sofie.importer.errors import ModelError
+from sofie.testing.operators import Array, Dims, compile_graph, graph, hold
 
 _CASES: list[dict[str, int | Array]] = [
     {"B": 2, "L": 5, "S": 7, "P": 3, "T": 10},
@@ -55,6 +56,13 @@ def _hold(model: onnx.ModelProto, **options: Any) -> list[str]:
 @pytest.mark.parametrize("attributes", [{}, {"scale": 0.3}])
 def test_operands(names: list[str], attributes: dict[str, Any]) -> None:
     assert _hold(_model(names, **attributes))[-1] == "Attention"
+
+
+def test_channels_that_do_not_divide_into_heads() -> None:
+    odd: Dims = ["B", "S", 15]
+    model = _model(["q", "k", "v"], inputs={"k": ("float32", odd), "v": ("float32", odd)})
+    with pytest.raises(ModelError, match="do not divide into heads"):
+        compile_graph(model)
 
 
 def test_unidirectional() -> None:

@@ -153,8 +153,9 @@ def test_sums_alone() -> None:
         {"alignment": "middle"},
         {"lse": "bs"},
         {"depths": ("D", 6)},
+        {"heads": (4, 3)},
     ],
 )
 def test_what_is_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(ModelError, match="alignment|lse_layout|channels"):
+    with pytest.raises(ModelError, match="alignment|lse_layout|channels|heads"):
         _hold(_model(**options), _cases())

@@ -27,7 +27,8 @@ class PackedAttention(OpRun):
     ) -> tuple[Array, ...]:
         ends = cumulative_rows if cumulative_keys is None else cumulative_keys
         heads, shared = query.shape[1], query.shape[1] // max(key.shape[1], 1)
-        scale = attributes.get("scale") or query.shape[2] ** -0.5
+        scale = attributes.get("scale")
+        scale = query.shape[2] ** -0.5 if scale is None else scale
         result = np.zeros((*query.shape[:2], value.shape[2]))
         sequences = len(cumulative_rows) - 1
         length = query.shape[0] if lse_rows is None else int(lse_rows.reshape(()))
