@@ -16,8 +16,8 @@ from sofie.ir.node import Node
 # The outputs' extents, or None where nothing is known of an output; raises ValueError where an
 # operand's value or extent is needed that is not known.
 Rule = Callable[[Node], Sequence[dims.Shape | None]]
-# An output's element type: that of the input at a position, or always the same one.
-TypeOf = int | onnx_ir.DataType
+# An output's element type: that of the input at a position, always the same one, or the node's.
+TypeOf = int | onnx_ir.DataType | Callable[[Node], onnx_ir.DataType]
 
 
 def shape_rule(
@@ -49,8 +49,7 @@ def shape_rule(
                 shape = shapes[position] if position < len(shapes) else None
                 known = None if shape is None else onnx_ir.Shape([dims.as_dim(d) for d in shape])
                 source = types[min(position, len(types) - 1)]
-                dtype = source if isinstance(source, onnx_ir.DataType) else node.input(source).dtype
-                ctx.set_shape_and_dtype(output, known, dtype)
+                ctx.set_shape_and_dtype(output, known, _type(node, source))
             values = ctx.get_symbolic_value(raw.inputs[0]) if is_view else None
             if values is not None:
                 ctx.set_symbolic_value(raw.outputs[0], values)
@@ -62,6 +61,12 @@ def shape_rule(
         return rule
 
     return register
+
+
+def _type(node: Node, source: TypeOf) -> onnx_ir.DataType | None:
+    if isinstance(source, onnx_ir.DataType):
+        return source
+    return node.input(source).dtype if isinstance(source, int) else source(node)
 
 
 def known(node: Node, position: int, what: str) -> tuple[dims.Expr, ...]:
