@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "sofie/runtime/kernels/attention_tests.h"
 #include "sofie/runtime/kernels/dense_tests.h"
 #include "sofie/runtime/kernels/gemm_tests.h"
 #include "sofie/runtime/kernels/math_tests.h"
