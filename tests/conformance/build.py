@@ -1,7 +1,8 @@
 """Compiles the tests' models in groups, with the toolchain that the build has resolved.
 
-A build folder holds the generated sources (``src``), objects (``obj``), a case's arrays and weights
-(``data``: ``<test>.<number>.npz`` with ``input_<i>``, ``output_<i>`` and ``tolerances``, the two of
+A build folder holds the generated sources (``src/<test>``: one test's ``<test>_steps.h`` may have
+the name of another one's header), objects (``obj``), a case's arrays and weights (``data``:
+``<test>.<number>.npz`` with ``input_<i>``, ``output_<i>`` and ``tolerances``, the two of
 ``numpy.allclose``), and the program ``conformance``: the driver with every model that compiles.
 """
 
@@ -127,9 +128,11 @@ class Builder:
         files = compile_case(case, generate, symbolic)
         if isinstance(files, Verdict):
             return files
+        sources = self.folder / "src" / case.name
+        sources.mkdir(exist_ok=True)
         for name, content in files.items():
-            folder = "data" if name.endswith("_weights.bin") else "src"
-            (self.folder / folder / name).write_bytes(content)
+            folder = self.folder / "data" if name.endswith("_weights.bin") else sources
+            (folder / name).write_bytes(content)
         return Verdict(case.kind, PASSED)
 
     def _write_data(self, case: Case) -> None:
@@ -163,11 +166,13 @@ class Builder:
     def _compile_sources(self, cases: Sequence[Case]) -> tuple[list[pathlib.Path], str]:
         """Objects of one group of models, or what the compiler says."""
         number = next(self.numbers)
-        steps = [f'#include "{case.name}_steps_0_{_SOURCES[self.backend]}"' for case in cases]
+        steps = [
+            f'#include "{case.name}/{case.name}_steps_0_{_SOURCES[self.backend]}"' for case in cases
+        ]
         sessions = ['#include "tests/conformance/registry.h"']
         for case in cases:
             name = case.name
-            sessions.append(f'#include "{name}_session.cc"')
+            sessions.append(f'#include "{name}/{name}_session.cc"')
             sessions.append(
                 f"static const sofie::conformance::Registration k_{name}"
                 f'({{"{name}", {name}::Info, {name}::NewSession}});'
