@@ -524,7 +524,8 @@ def _rows(
     signature = f"{step.load.dtype.cpp} Load{load.arguments(loaded)} const"
     loading = Method(signature, tuple(load.statements))
     store = _Body(parameters)
-    store.store(step.store)
+    for one in step.stores if isinstance(step, DenseReduce) else (step.store,):
+        store.store(one)
     signature = f"void Store{store.arguments(stored, accumulator)} const"
     storing = Method(signature, tuple(store.statements))
     combine = f"using Combine = sofie::kernels::{step.combine.cpp}<{step.combine.dtype.cpp}>;"

@@ -299,6 +299,7 @@ class DenseReduce(Step):
       store: of one output of one group, in terms of ``kept`` and ``output``.
       output: walks the last layer's outputs.
       precision: of the products.
+      also: what else is stored of it.
     """
 
     kept: tuple[Loop, ...]
@@ -310,6 +311,12 @@ class DenseReduce(Step):
     store: Store
     output: Loop
     precision: Precision = Precision.FP32
+    also: tuple[Store, ...] = ()
+
+    @property
+    def stores(self) -> tuple[Store, ...]:
+        """Everything that is stored of one output of one group."""
+        return (self.store, *self.also)
 
     @property
     def width(self) -> int:
@@ -324,11 +331,13 @@ class DenseReduce(Step):
             for region in (layer.bias, layer.parts):
                 if region is not None:
                     yield region.buffer
-        yield from _stores(self.store)
+        for store in self.stores:
+            yield from _stores(store)
 
     def writes(self) -> Iterator[Buffer]:
-        """The buffer stored."""
-        yield self.store.buffer
+        """The buffers stored."""
+        for store in self.stores:
+            yield store.buffer
 
 
 @dataclasses.dataclass(eq=False)

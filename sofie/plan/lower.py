@@ -25,6 +25,8 @@ from sofie.ir.program import Buffer, BufferKind, Output, Precision, Program, Rea
 from sofie.ir.tensor import Strided, Tensor
 from sofie.ops import control_flow, registry
 from sofie.plan.dense_products import dense_products
+from sofie.plan.fuse_epilogues import fuse_epilogues
+from sofie.plan.inline_products import inline_products
 from sofie.plan.merge_products import merge_products
 from sofie.plan.precision import with_precision
 from sofie.plan.split_weights import split_weights
@@ -41,8 +43,8 @@ def lower(model: Model, precision: Precision = Precision.FP32) -> Program:
       ModelError: a node can't be lowered although it was accepted, for instance because constant
         sizes contradict each other.
     """
-    program = merge_products(_Lowering(model).run())
-    return split_weights(dense_products(with_precision(program, precision)))
+    program = inline_products(merge_products(_Lowering(model).run()))
+    return split_weights(fuse_epilogues(dense_products(with_precision(program, precision))))
 
 
 class _Lowering:

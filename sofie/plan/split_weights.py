@@ -26,7 +26,6 @@ from sofie.ir.program import (
 
 # Of what the kernel takes.
 _ROWS = (1, 16)
-_MOST_INPUTS = 256
 _OUTPUT_STEP = 64
 
 # Number and type of the parts of an element.
@@ -53,15 +52,11 @@ def _changed(step: Step) -> Step:
 
 
 def _fits(step: DenseReduce) -> bool:
-    return (
-        step.row.extent in _ROWS
-        and step.width <= _MOST_INPUTS
-        and all(
-            layer.outputs % _OUTPUT_STEP == 0
-            and layer.weight.buffer.kind is BufferKind.WEIGHT
-            and layer.weight.offset == 0
-            for layer in step.layers
-        )
+    return step.row.extent in _ROWS and all(
+        layer.outputs % _OUTPUT_STEP == 0
+        and layer.weight.buffer.kind is BufferKind.WEIGHT
+        and layer.weight.offset == 0
+        for layer in step.layers
     )
 
 

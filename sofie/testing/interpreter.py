@@ -246,9 +246,9 @@ class _Machine:
         outputs = values.shape[1]
         grouped = values.reshape(groups, rows, outputs).transpose(0, 2, 1).reshape(-1, rows)
         parts = _combine(step.combine, grouped.astype(np.float32))
-        _Point(self, self._grid((*step.kept, step.output)), groups * outputs, parts).store(
-            step.store
-        )
+        grid = self._grid((*step.kept, step.output))
+        for store in step.stores:
+            _Point(self, grid, groups * outputs, parts).store(store)
 
     def _attention(self, step: Attention) -> None:
         self.sizes.update({s.name: self.size(value) for s, value in step.sizes.items()})

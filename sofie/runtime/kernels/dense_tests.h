@@ -294,6 +294,7 @@ TYPED_TEST(DenseTest, FourLayers) {
 }
 TYPED_TEST(DenseTest, WidestInput) {
   this->template AllSizes<DenseShape<16, Precision::kFloat32, 512, 32>>();
+  this->template AllSizes<DenseShape<16, Precision::kBfloat16, 512, 256>>();
 }
 TYPED_TEST(DenseTest, NarrowestInput) {
   this->template AllSizes<DenseShape<1, Precision::kFloat32, 1, 8, 256>>();

@@ -82,7 +82,7 @@ struct WarpgroupTiling {
   static constexpr int kEvenRegisters = 65536 / kThreads / 8 * 8;
   static constexpr int kFewRegisters = 40;
   static constexpr int kRegisters =
-      (kEvenRegisters * (kWarpgroups + 1) - kFewRegisters) / kWarpgroups / 8 * 8;
+      std::min((kEvenRegisters * (kWarpgroups + 1) - kFewRegisters) / kWarpgroups / 8 * 8, 240);
   // What one that computes needs, about: sums, split rows, addresses.
   static constexpr int NeededRegisters() {
     int widest = 0;
@@ -95,7 +95,7 @@ struct WarpgroupTiling {
 template <class Shape, int kWarpgroups = 4>
 constexpr int ChooseWarpgroups() {
   using Tiling = WarpgroupTiling<Shape, kWarpgroups>;
-  if constexpr (kWarpgroups == 2 ||
+  if constexpr (kWarpgroups == 1 ||
                 (Tiling::NeededRegisters() <= Tiling::kRegisters && Tiling::kHasMemory)) {
     return kWarpgroups;
   } else {
@@ -110,7 +110,7 @@ constexpr bool FitsWarpgroups() {
   for (int i = 1; i <= Shape::kLayers; ++i) {
     if (Shape::kWidths[i] % 64 != 0) return false;
   }
-  return (Shape::kRows == 1 || Shape::kRows == 16) && Shape::kInput <= 256;
+  return Shape::kRows == 1 || Shape::kRows == 16;
 }
 
 // The kernel. Its blocks loop over the tiles of a panel of `Shape::kOutput` columns.
