@@ -20,3 +20,15 @@ def backend_defines():
     for backend in BACKENDS:
         defines += if_backend(backend, ["SOFIE_WITH_{}=1".format(backend.upper())])
     return defines
+
+_BACKENDS_SETTING = "//sofie:backends"
+
+def _with_cuda_impl(settings, _attributes):
+    backends = settings[_BACKENDS_SETTING] + ["cuda"]
+    return {_BACKENDS_SETTING: [name for name in BACKENDS if name in backends]}
+
+with_cuda = transition(
+    implementation = _with_cuda_impl,
+    inputs = [_BACKENDS_SETTING],
+    outputs = [_BACKENDS_SETTING],
+)

@@ -1,8 +1,7 @@
-"""The rule that runs a whole test in a configuration that contains the CUDA backend."""
+"""The rule that runs a whole test in a configuration whose backend is CUDA."""
 
 load("@bazel_skylib//lib:shell.bzl", "shell")
 load("//platforms:properties.bzl", "GPU_TEST_PROPERTIES", "gpu_arch_properties")
-load(":backends.bzl", "BACKENDS")
 
 _BACKENDS_SETTING = "//sofie:backends"
 
@@ -39,15 +38,11 @@ _arguments_aspect = aspect(
     doc = "Reads the arguments of a test, which no provider of the test tells.",
 )
 
-def _with_cuda_impl(settings, _attributes):
-    backends = settings[_BACKENDS_SETTING] + ["cuda"]
-    return {_BACKENDS_SETTING: [name for name in BACKENDS if name in backends]}
-
 # All of the test is moved, itself included: a mixture of configurations in one binary would have
-# everything twice.
-with_cuda = transition(
-    implementation = _with_cuda_impl,
-    inputs = [_BACKENDS_SETTING],
+# everything twice. CUDA alone: the other backends' code would be compiled once more for nothing.
+_cuda_alone = transition(
+    implementation = lambda _settings, _attributes: {_BACKENDS_SETTING: ["cuda"]},
+    inputs = [],
     outputs = [_BACKENDS_SETTING],
 )
 
@@ -107,7 +102,7 @@ _gpu_test = rule(
             default = "@bazel_tools//tools/allowlists/function_transition_allowlist",
         ),
     },
-    cfg = with_cuda,
+    cfg = _cuda_alone,
     doc = "Runs a whole test with the CUDA backend; use it through the macro `gpu_test`.",
     test = True,
 )
@@ -115,8 +110,8 @@ _gpu_test = rule(
 def gpu_test(name, test, arch = None, tags = [], exec_properties = {}, **kwargs):
     """Runs a test, C++ or Python, on the GPU, built with the CUDA backend.
 
-    No flag is needed: `cuda` is added to `--//sofie:backends` for the test and all that it is made
-    of. Where there is no GPU the test fails. Runfiles, environment and arguments of the test are
+    No flag is needed: for the test and all that it is made of `--//sofie:backends` is `cuda` alone.
+    Where there is no GPU the test fails. Runfiles, environment and arguments of the test are
     kept. The target is `manual`, so that `//...` does not run it; list it in a `gpu_suite`.
 
     Args:

@@ -1,7 +1,7 @@
 """The rule that lists the third-party files that programs are made of."""
 
 load("@rules_cc//cc:defs.bzl", "CcInfo")
-load(":gpu_test.bzl", "with_cuda")
+load(":backends.bzl", "with_cuda")
 
 _FilesInfo = provider(
     doc = "What a program is compiled and linked from.",

@@ -5,7 +5,7 @@ load("@rules_cc//cc:defs.bzl", "CcInfo")
 load("@rules_cc//cc:find_cc_toolchain.bzl", "find_cc_toolchain", "use_cc_toolchain")
 load("@rules_cc//cc/common:cc_common.bzl", "cc_common")
 load("//rules/cuda:cuda_library.bzl", "NVCC_ATTRIBUTES", "include_options", "nvcc_options")
-load("//rules/private:gpu_test.bzl", "with_cuda")
+load("//rules/private:backends.bzl", "with_cuda")
 
 _CUDA = "//rules/cuda:toolchain_type"
 

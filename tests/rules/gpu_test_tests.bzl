@@ -171,8 +171,8 @@ def gpu_test_test_suite(name):
         ["cuda"],
     )
     for case, (test, attributes) in {
-        "adds_cuda": (_adds_cuda_test, {"backends": "cpu,cuda"}),
-        "keeps_cuda": (_keeps_cuda_test, {"backends": "openmp,cuda"}),
+        "adds_cuda": (_adds_cuda_test, {"backends": "cuda"}),
+        "keeps_cuda": (_keeps_cuda_test, {"backends": "cuda"}),
         "launcher": (_launcher_test, {"probe": probe}),
     }.items():
         tests.append("{}_{}_test".format(name, case))
