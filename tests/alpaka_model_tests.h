@@ -32,15 +32,6 @@ using Acc = ::alpaka::AccCpuSerial<Dim, Idx>;
 using Queues = testing::Types<::alpaka::QueueCpuNonBlocking, ::alpaka::QueueCpuBlocking>;
 #endif
 
-template <class TDevice>
-TDevice FirstDevice() {
-#if ALPAKA_VERSION > BOOST_VERSION_NUMBER(1, 0, 0)
-  return ::alpaka::getDevByIdx(::alpaka::Platform<TDevice>{}, 0u);
-#else
-  return ::alpaka::getDevByIdx<TDevice>(0u);
-#endif
-}
-
 using DeviceType = ::alpaka::Dev<Acc>;
 using Buffer = ::alpaka::Buf<DeviceType, float, Dim, Idx>;
 
@@ -61,7 +52,7 @@ void EnqueueTwice(TQueue& queue, const float* x, float* out, Idx count) {
 }
 
 inline Buffer NewBuffer(int64_t elements) {
-  return ::alpaka::allocBuf<float, Idx>(FirstDevice<DeviceType>(),
+  return ::alpaka::allocBuf<float, Idx>(alpaka_version::DeviceAt<Acc>(0),
                                         Vec(static_cast<Idx>(std::max<int64_t>(elements, 1))));
 }
 
@@ -132,7 +123,7 @@ class CaseOnDevice {
 
   TQueue& queue_;
   const ModelCase& case_;
-  ::alpaka::DevCpu host_ = FirstDevice<::alpaka::DevCpu>();
+  ::alpaka::DevCpu host_ = alpaka_version::DeviceAt<::alpaka::DevCpu>(0);
   std::vector<std::vector<float>> halves_;
   std::vector<Buffer> buffers_;
   Buffer output_ = NewBuffer(expected().shape.elements());
@@ -156,7 +147,7 @@ class AlpakaModelTest : public testing::Test {};
 TYPED_TEST_SUITE(AlpakaModelTest, Queues);
 
 TYPED_TEST(AlpakaModelTest, AmongTheCallersKernels) {
-  TypeParam queue(FirstDevice<DeviceType>());
+  TypeParam queue(alpaka_version::DeviceAt<Acc>(0));
   particle_net::AlpakaSession<TypeParam> session(queue);
   for (const ModelCase& model_case : ReadCases()) {
     CaseOnDevice<TypeParam> tensors(queue, model_case);
@@ -172,7 +163,7 @@ TYPED_TEST(AlpakaModelTest, AmongTheCallersKernels) {
 // All cases are in the queue before anyone waits: they share the session's memory one after
 // another.
 TYPED_TEST(AlpakaModelTest, SeveralRunsInTheQueue) {
-  TypeParam queue(FirstDevice<DeviceType>());
+  TypeParam queue(alpaka_version::DeviceAt<Acc>(0));
   particle_net::AlpakaSession<TypeParam> session(queue);
   const std::vector<ModelCase> cases = ReadCases();
   std::vector<CaseOnDevice<TypeParam>> tensors;
@@ -189,7 +180,7 @@ TYPED_TEST(AlpakaModelTest, SeveralRunsInTheQueue) {
 }
 
 TYPED_TEST(AlpakaModelTest, KnownSizesAllocateNothing) {
-  TypeParam queue(FirstDevice<DeviceType>());
+  TypeParam queue(alpaka_version::DeviceAt<Acc>(0));
   particle_net::AlpakaSession<TypeParam> session(queue);
   const ModelCase model_case = ReadCases().front();
   CaseOnDevice<TypeParam> tensors(queue, model_case);
@@ -205,7 +196,7 @@ TYPED_TEST(AlpakaModelTest, KnownSizesAllocateNothing) {
 }
 
 TYPED_TEST(AlpakaModelTest, ErrorsLeaveTheSessionUsable) {
-  TypeParam queue(FirstDevice<DeviceType>());
+  TypeParam queue(alpaka_version::DeviceAt<Acc>(0));
   particle_net::AlpakaSession<TypeParam> session(queue);
   const ModelCase model_case = ReadCases().front();
   CaseOnDevice<TypeParam> tensors(queue, model_case);

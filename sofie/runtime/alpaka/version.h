@@ -40,13 +40,13 @@ struct Limits {
   uint32_t threads_per_block = 1;  // the most that a block may have
 };
 
-// Device `index` of an accelerator.
-template <class Acc>
+// Device `index` of an accelerator, or of a device's type.
+template <class T>
 auto DeviceAt(uint32_t index) {
 #if __has_include(<alpaka/platform/Traits.hpp>)
-  return ::alpaka::getDevByIdx(::alpaka::Platform<Acc>{}, index);
+  return ::alpaka::getDevByIdx(::alpaka::Platform<T>{}, index);
 #else
-  return ::alpaka::getDevByIdx<Acc>(index);
+  return ::alpaka::getDevByIdx<T>(index);
 #endif
 }
 
