@@ -25,7 +25,7 @@ _FILES = {
 def locate(path: str) -> str:
     runfiles = Runfiles.Create()
     assert runfiles is not None
-    location = runfiles.Rlocation(f"_main/{path}")
+    location = runfiles.Rlocation(f"{os.environ['TEST_WORKSPACE']}/{path}")
     assert location is not None
     return location
 

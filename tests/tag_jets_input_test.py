@@ -18,7 +18,7 @@ Arrays = dict[str, npt.NDArray[Any]]
 def locate(path: str) -> str:
     runfiles = Runfiles.Create()
     assert runfiles is not None
-    location = runfiles.Rlocation(f"_main/{path}")
+    location = runfiles.Rlocation(f"{os.environ['TEST_WORKSPACE']}/{path}")
     assert location is not None
     return location
 
