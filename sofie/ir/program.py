@@ -77,6 +77,11 @@ class Buffer:
         return axes == sorted(axes)
 
 
+def is_among(buffer: Buffer, others: Iterable[Buffer]) -> bool:
+    """True if this very buffer is one of the others: equal ones are not the same."""
+    return any(other is buffer for other in others)
+
+
 @dataclasses.dataclass(frozen=True)
 class Loop:
     """One axis of an iteration space."""

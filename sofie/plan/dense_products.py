@@ -15,7 +15,6 @@ import sympy
 from sofie.ir import dims, expr
 from sofie.ir.dtype import FLOAT32
 from sofie.ir.program import (
-    Buffer,
     BufferKind,
     Combine,
     DenseLayer,
@@ -28,6 +27,7 @@ from sofie.ir.program import (
     Region,
     Step,
     Store,
+    is_among,
 )
 
 # A tile of long rows leaves shared memory for few of them: that is worth it where the rows need no
@@ -135,19 +135,15 @@ def _producer(steps: Sequence[Step], position: int) -> Step | None:
         or not dims.same(buffer.elements, product.m * product.k)
     ):
         return None
-    readers = [s for s in steps if _is_among(buffer, s.reads())]
-    writers = [s for s in steps if _is_among(buffer, s.writes())]
+    readers = [s for s in steps if is_among(buffer, s.reads())]
+    writers = [s for s in steps if is_among(buffer, s.writes())]
     if len(readers) != 1 or len(writers) != 1:
         return None
     # What the rows are computed from must still be there.
     between = steps[steps.index(writers[0]) + 1 : position]
     sources = list(writers[0].reads())
-    stays = not any(_is_among(b, sources) for step in between for b in step.writes())
+    stays = not any(is_among(b, sources) for step in between for b in step.writes())
     return writers[0] if stays else None
-
-
-def _is_among(buffer: Buffer, others: object) -> bool:
-    return any(other is buffer for other in others)  # type: ignore[attr-defined]
 
 
 def _join(producer: Step, product: Gemm, dense: DenseReduce) -> DenseReduce | None:

@@ -6,14 +6,13 @@ One launch less, and a result that nothing else reads is never stored.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import sympy
 
 from sofie.ir import dims, expr
 from sofie.ir.dtype import FLOAT32
 from sofie.ir.program import (
-    Buffer,
     BufferKind,
     DenseReduce,
     Loop,
@@ -22,6 +21,7 @@ from sofie.ir.program import (
     Read,
     Step,
     Store,
+    is_among,
 )
 
 
@@ -46,7 +46,7 @@ def _join(steps: Sequence[Step], position: int, step: Pointwise) -> DenseReduce 
         return None
     result = dense.store.buffer
     target = step.store.buffer
-    if not _is_among(result, step.reads()) or result.dtype is not FLOAT32:
+    if not is_among(result, step.reads()) or result.dtype is not FLOAT32:
         return None
     change = _points(dense, step.loops)
     if change is None or target.dtype is not FLOAT32:
@@ -60,9 +60,9 @@ def _join(steps: Sequence[Step], position: int, step: Pointwise) -> DenseReduce 
     if any(isinstance(s, Read) for s in between):
         return None
     sources = [buffer for buffer in step.reads() if buffer is not result]
-    if any(_is_among(b, sources) or b is target for s in between for b in s.writes()):
+    if any(is_among(b, sources) or b is target for s in between for b in s.writes()):
         return None
-    if any(_is_among(target, s.reads()) for s in between):
+    if any(is_among(target, s.reads()) for s in between):
         return None
     value = expr.substitute(
         step.store.value,
@@ -71,7 +71,7 @@ def _join(steps: Sequence[Step], position: int, step: Pointwise) -> DenseReduce 
     )
     store = Store(target, step.store.offset.xreplace(change), value)
     nodes = dense.nodes + tuple(n for n in step.nodes if n not in dense.nodes)
-    others = [s for s in steps if s is not step and _is_among(result, s.reads())]
+    others = [s for s in steps if s is not step and is_among(result, s.reads())]
     if others or result.kind is not BufferKind.TEMPORARY:
         return dataclasses.replace(dense, nodes=nodes, also=(*dense.also, store))
     if dense.also:
@@ -95,7 +95,3 @@ def _points(dense: DenseReduce, loops: Sequence[Loop]) -> dict[dims.Expr, dims.E
             return None
         change[loop.var] = sympy.expand(place)
     return None if own else change
-
-
-def _is_among(buffer: Buffer, others: Iterable[Buffer]) -> bool:
-    return any(other is buffer for other in others)

@@ -13,7 +13,6 @@ import sympy
 
 from sofie.ir import dims, expr
 from sofie.ir.program import (
-    Buffer,
     BufferKind,
     Epilogue,
     Gemm,
@@ -21,6 +20,7 @@ from sofie.ir.program import (
     Program,
     Step,
     TopK,
+    is_among,
 )
 
 _MOST_FACTORS = 4
@@ -31,7 +31,7 @@ def inline_products(program: Program) -> Program:
     steps: list[Step] = list(program.steps)
     for step in program.steps:
         if isinstance(step, Gemm) and _is_small(step):
-            readers = [s for s in steps if _is_among(step.d.region.buffer, s)]
+            readers = [s for s in steps if is_among(step.d.region.buffer, s.reads())]
             if len(readers) == 1 and isinstance(readers[0], TopK):
                 reader = readers[0]
                 inlined = _inlined(step, reader)
@@ -107,7 +107,3 @@ def _element(product: Gemm, batch: dims.Expr, row: dims.Expr, column: dims.Expr)
         total = term if total is None else expr.Call(product.dtype, "{0} + {1}", (total, term))
     assert total is not None
     return total
-
-
-def _is_among(buffer: Buffer, step: Step) -> bool:
-    return any(other is buffer for other in step.reads())
