@@ -32,7 +32,7 @@ def test_names_of_sizes_do_not_reach_kernels(tmp_path: pathlib.Path) -> None:
     one = _compile(tmp_path, _model("N"))
     other = _compile(tmp_path, _model("batch size"))
     for file in one:
-        if "_steps" in file or file.endswith("weights.bin"):
+        if "_steps" in file or file.endswith("weights.safetensors"):
             assert one[file] == other[file], file
 
 
@@ -48,10 +48,10 @@ def test_sizes_that_an_exporter_happened_to_see_do_not_matter(tmp_path: pathlib.
         del model.graph.value_info[:]
 
 
-def test_new_weights_change_the_blob_alone(tmp_path: pathlib.Path) -> None:
+def test_new_weights_change_their_file_alone(tmp_path: pathlib.Path) -> None:
     one = _compile(tmp_path, _model("N", 1.0))
     other = _compile(tmp_path, _model("N", 2.0))
-    assert {f for f in one if one[f] != other[f]} == {"m_weights.bin"}
+    assert {f for f in one if one[f] != other[f]} == {"m_weights.safetensors"}
 
 
 def test_shards_hold_every_step_once(tmp_path: pathlib.Path) -> None:

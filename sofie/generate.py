@@ -1,4 +1,4 @@
-"""Compiles an ONNX model to C++ sources, a weights blob and a manifest.
+"""Compiles an ONNX model to C++ sources, a weights file and a manifest.
 
     generate --model=net.onnx --name=net --namespace=net --output_dir=out
 

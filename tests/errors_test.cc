@@ -187,14 +187,14 @@ TEST(MissingBackendTest, NamesTheFlag) {
 class WeightsTest : public BackendTest {
  protected:
   static std::vector<char> ReadWeights(const std::string& model) {
-    std::ifstream file("models/" + model + "_weights.bin", std::ios::binary);
-    std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
+    std::ifstream stream("models/" + model + "_weights.safetensors", std::ios::binary);
+    std::vector<char> bytes{std::istreambuf_iterator<char>(stream), {}};
     EXPECT_GT(bytes.size(), 256u) << model;
     return bytes;
   }
   // A file with these bytes.
   static std::string Write(const std::vector<char>& bytes) {
-    const std::string path = testing::TempDir() + "/weights.bin";
+    const std::string path = testing::TempDir() + "/file.safetensors";
     std::ofstream file(path, std::ios::binary);
     file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     return path;
@@ -215,26 +215,28 @@ TEST_P(WeightsTest, Good) {
 }
 
 TEST_P(WeightsTest, Absent) {
-  ExpectRefused("/no/such/weights.bin",
-                "weights file '/no/such/weights.bin' cannot be read (No such file or directory); "
-                "SessionOptions::weights_file must name the *_weights.bin generated with model "
-                "'particle_net'");
+  ExpectRefused(
+      "/no/such/file",
+      "weights file '/no/such/file' cannot be read (No such file or directory); "
+      "SessionOptions::weights_file must name the *_weights.safetensors generated with model "
+      "'particle_net'");
 }
 
 TEST_P(WeightsTest, Truncated) {
-  std::vector<char> blob = ReadWeights("particle_net");
+  std::vector<char> file = ReadWeights("particle_net");
   const size_t payload = particle_net::Info().weights_bytes;
-  ASSERT_EQ(blob.size(), 256 + payload);
-  blob.pop_back();
-  std::string path = Write(blob);
+  ASSERT_GT(file.size(), payload);
+  file.pop_back();
+  std::string path = Write(file);
   ExpectRefused(path, "weights file '" + path + "' is truncated: " + std::to_string(payload - 1) +
                           " bytes of weights are present, but model 'particle_net' has " +
                           std::to_string(payload) + "; generate the weights again");
-  blob.resize(100);
-  path = Write(blob);
-  ExpectRefused(path, "weights file '" + path +
-                          "' is truncated: 100 bytes are fewer than its header's 256; generate the "
-                          "weights again");
+  file.resize(100);
+  path = Write(file);
+  ExpectRefused(path,
+                "weights file '" + path +
+                    "' is truncated: it ends after 100 bytes, within its header; generate the "
+                    "weights again");
 }
 
 TEST_P(WeightsTest, Foreign) {
@@ -247,15 +249,15 @@ TEST_P(WeightsTest, Foreign) {
 TEST_P(WeightsTest, NoWeightsAtAll) {
   const std::string path = Write(std::vector<char>(1000, 'x'));
   ExpectRefused(path, "weights file '" + path +
-                          "' holds no weights (it does not start with SOFIEWT1); give the "
-                          "*_weights.bin generated with model 'particle_net'");
+                          "' holds no weights of a compiled model; give the "
+                          "*_weights.safetensors generated with model 'particle_net'");
 }
 
 TEST_P(WeightsTest, Corrupt) {
-  std::vector<char> blob = ReadWeights("particle_net");
+  std::vector<char> file = ReadWeights("particle_net");
   // One bit in the middle of the payload.
-  blob[256 + (blob.size() - 256) / 2] ^= 1;
-  const std::string path = Write(blob);
+  file[file.size() - particle_net::Info().weights_bytes / 2] ^= 1;
+  const std::string path = Write(file);
   ExpectRefused(path, "weights file '" + path +
                           "' is corrupt: its contents do not match its checksum; generate or copy "
                           "it again");

@@ -16,7 +16,7 @@ _FILES = {
     "m_manifest.json",
     "m_session.cc",
     "m_steps.h",
-    "m_weights.bin",
+    "m_weights.safetensors",
     *(f"m_steps_{i}.h" for i in (0, 1)),
     *(f"m_steps_{i}_{end}" for i in (0, 1) for end in ("cpu.cc", "openmp.cc", "cuda.cu")),
 }

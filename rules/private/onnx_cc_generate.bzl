@@ -43,7 +43,7 @@ def _onnx_cc_generate_impl(ctx):
         backend: [declare("_steps_{}{}".format(i, _SOURCE_SUFFIXES[backend])) for i in shards]
         for backend in BACKENDS
     }
-    weights = declare("_weights.bin")
+    weights = declare("_weights.safetensors")
     manifest = declare("_manifest.json")
     sources = public_headers + step_headers + [session]
     for backend in BACKENDS:
@@ -133,7 +133,7 @@ onnx_cc_generate = rule(
             cfg = "exec",
         ),
     },
-    doc = """Turns an ONNX model into C++ sources, a blob of weights and a manifest.
+    doc = """Turns an ONNX model into C++ sources, a file of weights and a manifest.
 
 What the generator refuses it reports on standard error; the build prints that as it is.""",
     provides = [OnnxModelInfo],

@@ -75,8 +75,8 @@ def onnx_cc_library(
       namespace: C++ namespace, one identifier.
       precision: of products of float32 matrices on a GPU: "fp32", "tf32", "bf16" or "fp16". CPUs
         always compute in float32, and so does a GPU what TopK selects from.
-      weights: "embedded" in the program, or "file": the blob `<package>/<name>_weights.bin` is among
-        the runfiles, and a session is told its path by SessionOptions::weights_file.
+      weights: "embedded" in the program, or "file": `<package>/<name>_weights.safetensors` is among the
+        runfiles, and a session is told its path by SessionOptions::weights_file.
       shards: number of source files per backend. Each is one compilation; they run in parallel.
       model_data: files beside the model that hold tensors stored outside of it.
       visibility: of the target.

@@ -7,7 +7,7 @@ OnnxModelInfo = provider(
         "cpp_namespace": "string: the C++ namespace of the model.",
         "model": "File: the ONNX file.",
         "manifest": "File: JSON with the model's interface, kernels, memory plan and versions.",
-        "weights": "File: the blob of the weights.",
+        "weights": "File: the weights, in the safetensors format.",
         "weights_mode": "string: `embedded` in the program, or read from a `file`.",
         "precision": "string: the precision of the model's arithmetic.",
     },

@@ -1,1 +1,1 @@
-"""Program to files: C++ sources, the weights blob and the manifest."""
+"""Program to files: C++ sources, the weights file and the manifest."""

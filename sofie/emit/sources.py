@@ -181,6 +181,7 @@ class _Renderer:
         }
         self.symbols = [_Symbol(name, name in reals) for name in self.symbol_names]
         self.weights = program.weights()
+        self.weight_names = weights.names(self.weights)
         self.weight_offsets, self.weight_bytes = weights.offsets(self.weights)
         self.functors = Functors()
         self.pointers = Names(("launch", "d", "buffers", "weights", "I", "B"))
@@ -249,7 +250,7 @@ class _Renderer:
             version=c_string(sofie.VERSION),
         )
         files = {file: text.encode() for file, text in texts.items()}
-        files[f"{name}_weights.bin"] = weights.blob(self.weights, graph_hash)
+        files[f"{name}_weights.safetensors"] = weights.file(self.weights, graph_hash)
         files[f"{name}_manifest.json"] = self._manifest(interface, leaves, graph_hash)
         return files
 
@@ -616,8 +617,10 @@ class _Renderer:
         digest = hashlib.sha256()
         for file in sorted(texts):
             digest.update(file.encode() + b"\0" + texts[file].encode() + b"\0")
-        for weight, offset in zip(self.weights, self.weight_offsets, strict=True):
-            digest.update(f"{offset} {weight.dtype.name} {weight.shape}\n".encode())
+        for weight, name, offset in zip(
+            self.weights, self.weight_names, self.weight_offsets, strict=True
+        ):
+            digest.update(f"{offset} {weight.dtype.name} {weight.shape} {name}\0".encode())
         return digest.digest()
 
     def _manifest(
@@ -643,12 +646,14 @@ class _Renderer:
             "weights_bytes": self.weight_bytes,
             "weights": [
                 {
-                    "name": w.name,
+                    "name": name,
                     "dtype": w.dtype.name,
                     "shape": [int(d) for d in w.shape],
                     "offset": o,
                 }
-                for w, o in zip(self.weights, self.weight_offsets, strict=True)
+                for w, name, o in zip(
+                    self.weights, self.weight_names, self.weight_offsets, strict=True
+                )
             ],
             "steps": [{"nodes": v.nodes, "kernel": v.kernel} for v in views],
             "arena": [

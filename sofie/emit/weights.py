@@ -1,23 +1,60 @@
-"""The weights blob: every constant tensor that kernels read, in one file.
+"""The weights file: every constant tensor that kernels read, in the safetensors format.
 
-Layout, little endian: a header of 256 bytes (magic ``SOFIEWT1``, u32 version, u32 header bytes,
-32-byte hash of the graph, u64 payload bytes, SHA-256 of the payload, zeros), then the payload, in
-which every tensor starts at a multiple of 256 bytes. ``sofie/runtime/weights.h`` reads it.
+https://huggingface.co/docs/safetensors: the number of the header's bytes (u64, little endian), the
+header, which is JSON, and the payload, the tensors' bytes one after another. The format knows no
+holes, so what lies between tensors, which start at multiples of 256 bytes, are tensors too, called
+``padding``, ``padding.2`` and so on. The header begins with what ``sofie/runtime/weights.cc``
+checks, each entry of a fixed size::
+
+    {"__metadata__":{"sofie_weights":"2","graph":"<hash of the graph>","sha256":"<of the payload>"}
+
+Both hashes are 64 hexadecimal digits. Blanks at its end make the payload start at a multiple of 256
+bytes, too.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import struct
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from sofie.ir.program import Buffer
 
 ALIGNMENT = 256
-_HEADER = 256
-_MAGIC = b"SOFIEWT1"
+_METADATA = "__metadata__"
+_VERSION = "2"
+
+# Other types are stored as the bytes of their elements.
+_TYPES = {
+    "bool": "BOOL",
+    "uint8": "U8",
+    "uint16": "U16",
+    "uint32": "U32",
+    "uint64": "U64",
+    "int8": "I8",
+    "int16": "I16",
+    "int32": "I32",
+    "int64": "I64",
+    "float8_e4m3fn": "F8_E4M3",
+    "float8_e5m2": "F8_E5M2",
+    "float16": "F16",
+    "bfloat16": "BF16",
+    "float32": "F32",
+    "float64": "F64",
+}
+
+
+def _aligned(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+def _bytes(weight: Buffer) -> int:
+    assert weight.data is not None
+    return weight.data.size * weight.dtype.size
 
 
 def offsets(weights: Sequence[Buffer]) -> tuple[list[int], int]:
@@ -25,25 +62,64 @@ def offsets(weights: Sequence[Buffer]) -> tuple[list[int], int]:
     starts: list[int] = []
     end = 0
     for weight in weights:
-        assert weight.data is not None
         starts.append(end)
-        size = weight.data.size * weight.dtype.size
-        end += -(-size // ALIGNMENT) * ALIGNMENT
+        end += _aligned(_bytes(weight))
     return starts, end
 
 
-def blob(weights: Sequence[Buffer], graph_hash: bytes) -> bytes:
-    """The file's bytes."""
-    starts, end = offsets(weights)
-    payload = bytearray(end)
-    for weight, start in zip(weights, starts, strict=True):
+def _unique(name: str, taken: set[str]) -> str:
+    """The name, with a number where it is taken; it is taken from then on."""
+    found, count = name, 1
+    while found in taken:
+        count += 1
+        found = f"{name}.{count}"
+    taken.add(found)
+    return found
+
+
+def names(weights: Sequence[Buffer]) -> list[str]:
+    """The tensors' names in the file."""
+    taken = {_METADATA}
+    return [_unique(weight.name, taken) for weight in weights]
+
+
+def _elements(weight: Buffer) -> np.ndarray:
+    """The tensor's elements as they lie in the file, row-major."""
+    dtype = np.dtype(np.uint8) if weight.packed else weight.dtype.numpy
+    data = np.ascontiguousarray(weight.data, dtype=dtype)
+    return data.astype(dtype.newbyteorder("<"), copy=False)
+
+
+def _header(weights: Sequence[Buffer], graph_hash: bytes, payload_hash: str) -> bytes:
+    hashes = {"graph": graph_hash.hex(), "sha256": payload_hash}
+    entries: dict[str, Any] = {_METADATA: {"sofie_weights": _VERSION, **hashes}}
+
+    def add(name: str, kind: str, shape: Sequence[int], begin: int, end: int) -> None:
+        entries[name] = {"dtype": kind, "shape": list(shape), "data_offsets": [begin, end]}
+
+    called = names(weights)
+    taken = {_METADATA, *called}
+    starts, _ = offsets(weights)
+    for weight, name, start in zip(weights, called, starts, strict=True):
         assert weight.data is not None
-        data = np.ascontiguousarray(
-            weight.data, dtype=np.uint8 if weight.packed else weight.dtype.numpy
-        )
-        raw = data.astype(data.dtype.newbyteorder("<"), copy=False).tobytes()
-        payload[start : start + len(raw)] = raw
-    digest = hashlib.sha256(payload).digest()
-    header = _MAGIC + struct.pack("<II", 1, _HEADER) + graph_hash
-    header += struct.pack("<Q", len(payload)) + digest
-    return header.ljust(_HEADER, b"\0") + bytes(payload)
+        end = start + _bytes(weight)
+        following = start + _aligned(_bytes(weight))
+        kind = "U8" if weight.packed else _TYPES.get(weight.dtype.name, "U8")
+        add(name, kind, weight.data.shape, start, end)
+        if end < following:
+            add(_unique("padding", taken), "U8", [following - end], end, following)
+    text = json.dumps(entries, separators=(",", ":"), ensure_ascii=True).encode()
+    header_size = _aligned(8 + len(text)) - 8
+    return struct.pack("<Q", header_size) + text.ljust(header_size)
+
+
+def file(weights: Sequence[Buffer], graph_hash: bytes) -> bytes:
+    """The file's bytes."""
+    parts: list[memoryview] = []
+    digest = hashlib.sha256()
+    for weight in weights:
+        raw = _elements(weight).reshape(-1).view(np.uint8).data
+        for part in (raw, memoryview(bytes(_aligned(len(raw)) - len(raw)))):
+            digest.update(part)
+            parts.append(part)
+    return b"".join([_header(weights, graph_hash, digest.hexdigest()), *parts])

@@ -158,7 +158,7 @@ class Builder:
         return Lazy(self, dtype, shape, inputs, element)
 
     def constant(self, name: str, dtype: DType, data: np.ndarray) -> Strided:
-        """A weight; its elements go into the weights blob, never into code."""
+        """A weight; its elements go into the weights file, never into code."""
         shape = tuple(sympy.Integer(d) for d in data.shape)
         buffer = Buffer(name, dtype, shape, tuple(range(data.ndim)), BufferKind.WEIGHT, data)
         return Strided.whole(self, buffer)

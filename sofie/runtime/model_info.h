@@ -73,9 +73,9 @@ struct ModelInfo {
   // [inputs…, outputs…, intermediates…]: input i is buffer i, output j is inputs.size() + j.
   std::span<const BufferInfo> buffers;
   std::span<const StepInfo> steps;
-  // Hash of everything but the weights' values; must equal the one in the weights blob.
+  // Hash of everything but the weights' values; must equal the one in the weights file.
   std::span<const uint8_t, 32> graph_hash;
-  // Bytes that the payload of the weights blob must have.
+  // Bytes that the payload of the weights file must have.
   size_t weights_bytes;
   // The host shape program: bytes of every buffer, shapes of every output, but for those of later
   // segments. `symbols` has one value for each symbol. Throws ShapeError where the sizes are

@@ -51,7 +51,7 @@ class SessionTest : public testing::Test {
   ~SessionTest() override { fault = Fault::kNone; }
 
   SessionCore New(const SessionOptions& options = {}, const Device& device = Device::Cpu()) {
-    return SessionCore(Info(), kPrograms, blob_, device, options);
+    return SessionCore(Info(), kPrograms, weights_, device, options);
   }
   static void ExpectRuns(SessionCore& session, int64_t n, int64_t p, float seed = 5) {
     Tensors tensors(n, p, seed);
@@ -59,7 +59,7 @@ class SessionTest : public testing::Test {
     EXPECT_EQ(tensors.Mismatch(), "") << "at N = " << n << ", P = " << p;
   }
 
-  std::vector<std::byte> blob_ = test_model::Blob();
+  std::vector<std::byte> weights_ = test_model::WeightsFile();
 };
 
 TEST_F(SessionTest, AnySizesInAnyOrder) {
@@ -145,7 +145,7 @@ class SessionErrorTest : public SessionTest {
     ExpectRuns(session_, 3, 4);
   }
 
-  SessionCore session_{Info(), kPrograms, blob_, Device::Cpu()};
+  SessionCore session_{Info(), kPrograms, weights_, Device::Cpu()};
   Tensors tensors_{3, 4, 1};
   std::vector<TensorView> inputs_ = tensors_.Inputs();
   std::vector<MutableTensorView> outputs_ = tensors_.Outputs();
@@ -307,16 +307,17 @@ TEST_F(SessionErrorTest, FailedLaunchWhileProfiling) {
 }
 
 TEST_F(SessionTest, WeightsFaults) {
-  blob_[16] ^= std::byte{1};
+  weights_[16] ^= std::byte{1};
   EXPECT_THROW(New(), WeightsError);
   EXPECT_THROW(New({.weights_file = "/no/such/file"}), WeightsError);
 }
 
 TEST_F(SessionTest, WeightsFromAFile) {
-  const std::string path = testing::TempDir() + "/session_weights.bin";
-  const std::vector<std::byte> blob = test_model::Blob(100);
+  const std::string path = testing::TempDir() + "/session.safetensors";
+  const std::vector<std::byte> weights = test_model::WeightsFile(100);
   std::ofstream(path, std::ios::binary)
-      .write(reinterpret_cast<const char*>(blob.data()), static_cast<std::streamsize>(blob.size()));
+      .write(reinterpret_cast<const char*>(weights.data()),
+             static_cast<std::streamsize>(weights.size()));
   SessionCore session = New({.weights_file = path});
   Tensors tensors(2, 3, 1);
   session.Run(tensors.Inputs(), tensors.Outputs());
@@ -523,7 +524,7 @@ void WideBufferBytes(const int64_t* symbols, int64_t* bytes) {
 TEST_F(SessionTest, WideIndicesAreAskedForWhereNeeded) {
   ModelInfo info = Info();
   info.buffer_bytes = &WideBufferBytes;
-  SessionCore session(info, kPrograms, blob_, Device::Cpu());
+  SessionCore session(info, kPrograms, weights_, Device::Cpu());
   ExpectRuns(session, 2, 5);
   EXPECT_FALSE(last_wide);
   ExpectRuns(session, 3, 5);
@@ -540,7 +541,7 @@ void InconsistentBufferBytes(const int64_t* symbols, int64_t* bytes) {
 TEST_F(SessionTest, InconsistentTablesAreRefused) {
   ModelInfo info = Info();
   info.buffer_bytes = &InconsistentBufferBytes;
-  SessionCore session(info, kPrograms, blob_, Device::Cpu());
+  SessionCore session(info, kPrograms, weights_, Device::Cpu());
   Tensors tensors(3, 4, 1);
   ExpectThrows<Error>([&] { session.Run(tensors.Inputs()); },
                       "model 'test_model' is inconsistent: buffer 'copied' has 100 bytes, but its "
@@ -553,7 +554,7 @@ TEST_F(SessionTest, SessionsRunConcurrently) {
   for (int i = 0; i < 8; ++i) {
     threads.emplace_back([&, i] {
       for (int round = 0; round < 20; ++round) {
-        SessionCore session(Info(), kPrograms, blob_, Device::Cpu(), {});
+        SessionCore session(Info(), kPrograms, weights_, Device::Cpu(), {});
         for (int64_t n : {1 + i, 9, 2}) {
           Tensors tensors(n, 3 + i, static_cast<float>(100 * i + round));
           session.Run(tensors.Inputs(), tensors.Outputs());
@@ -569,10 +570,11 @@ TEST_F(SessionTest, SessionsRunConcurrently) {
 }
 
 TEST_F(SessionTest, WeightsFilesAreLoadedConcurrently) {
-  const std::string path = testing::TempDir() + "/concurrent_weights.bin";
-  const std::vector<std::byte> blob = test_model::Blob(3);
+  const std::string path = testing::TempDir() + "/concurrent.safetensors";
+  const std::vector<std::byte> weights = test_model::WeightsFile(3);
   std::ofstream(path, std::ios::binary)
-      .write(reinterpret_cast<const char*>(blob.data()), static_cast<std::streamsize>(blob.size()));
+      .write(reinterpret_cast<const char*>(weights.data()),
+             static_cast<std::streamsize>(weights.size()));
   const int64_t live = Allocations().live_bytes;
   std::vector<std::thread> threads;
   std::vector<std::string> mismatches(8);
@@ -641,8 +643,8 @@ void EnqueuePrefix(LaunchContext& context, const int64_t* symbols, void* const* 
 TEST(SegmentTest, StepsTakeSymbolsThatAreNotKnownYet) {
   constexpr BackendProgram kProgram[] = {{Backend::kCpu, &EnqueuePrefix, &kCpuBackend}};
   const ModelInfo info = PrefixInfo();
-  const std::vector<std::byte> blob = test_model::Blob();
-  SessionCore session(info, kProgram, blob, Device::Cpu(), {});
+  const std::vector<std::byte> weights = test_model::WeightsFile();
+  SessionCore session(info, kProgram, weights, Device::Cpu(), {});
   for (const int64_t count : {3, 0, 4, 1}) {
     const std::vector<int64_t> x = {count, 7, 8, 9};
     const TensorView input = View<const int64_t>{x.data(), {4}};

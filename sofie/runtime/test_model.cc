@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iomanip>
+#include <span>
+#include <sstream>
 
 #include "sofie/runtime/backend.h"
 #include "sofie/runtime/error.h"
@@ -93,26 +96,27 @@ void EnqueueOnHost(LaunchContext& context, const int64_t* symbols, void* const* 
   Enqueue(&CopyOnHost, context, symbols, buffers, weights);
 }
 
-std::vector<std::byte> Blob(float first) {
-  std::vector<std::byte> blob(256 + kWeightsBytes);
-  const auto put = [&](size_t offset, const void* data, size_t bytes) {
-    std::memcpy(blob.data() + offset, data, bytes);
-  };
+std::vector<std::byte> WeightsFile(float first) {
+  std::vector<std::byte> file(kWeightsOffset + kWeightsBytes, std::byte{' '});
   for (size_t i = 0; i < kWeightsBytes / 4; ++i) {
     const float value = first + static_cast<float>(i);
-    put(256 + 4 * i, &value, 4);
+    std::memcpy(file.data() + kWeightsOffset + 4 * i, &value, 4);
   }
-  const uint32_t version = 1;
-  const uint32_t header_bytes = 256;
-  const uint64_t payload_bytes = kWeightsBytes;
-  const auto digest = Sha256(std::span(blob).subspan(256));
-  put(0, "SOFIEWT1", 8);
-  put(8, &version, 4);
-  put(12, &header_bytes, 4);
-  put(16, kGraphHash, 32);
-  put(48, &payload_bytes, 8);
-  put(56, digest.data(), 32);
-  return blob;
+  std::ostringstream header;
+  const auto hexadecimal = [&](std::span<const uint8_t> bytes) {
+    header << std::hex << std::setfill('0');
+    for (const uint8_t byte : bytes) header << std::setw(2) << static_cast<int>(byte);
+  };
+  header << R"({"__metadata__":{"sofie_weights":"2","graph":")";
+  hexadecimal(kGraphHash);
+  header << R"(","sha256":")";
+  hexadecimal(Sha256(std::span(file).subspan(kWeightsOffset)));
+  header << R"("},"w":{"dtype":"F32","shape":[128],"data_offsets":[0,512]}})";
+  const std::string text = header.str();
+  const uint64_t header_bytes = kWeightsOffset - 8;
+  std::memcpy(file.data(), &header_bytes, 8);
+  std::memcpy(file.data() + 8, text.data(), text.size());
+  return file;
 }
 
 Tensors::Tensors(int64_t n, int64_t p, float seed)

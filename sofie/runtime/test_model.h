@@ -19,6 +19,7 @@ namespace sofie::test_model {
 
 inline constexpr int64_t kMinPoints = 2;
 inline constexpr size_t kWeightsBytes = 512;
+inline constexpr size_t kWeightsOffset = 256;  // where they begin in their file
 
 const ModelInfo& Info();
 
@@ -33,8 +34,8 @@ void Enqueue(CopyFn copy, LaunchContext& context, const int64_t* symbols, void* 
 void EnqueueOnHost(LaunchContext& context, const int64_t* symbols, void* const* buffers,
                    const std::byte* weights);
 
-// A blob for the model whose weights are first, first + 1, …
-std::vector<std::byte> Blob(float first = 1);
+// A weights file of the model whose weights are first, first + 1, …
+std::vector<std::byte> WeightsFile(float first = 1);
 
 // Inputs for (n, p) that differ from those for other seeds, and space for outputs.
 struct Tensors {
@@ -49,7 +50,7 @@ struct Tensors {
 
   std::vector<TensorView> Inputs() const;
   std::vector<MutableTensorView> Outputs();
-  // "" if the outputs are what the model gives with Blob(first), else what differs.
+  // "" if the outputs are what the model gives with WeightsFile(first), else what differs.
   std::string Mismatch(float first = 1) const;
 };
 

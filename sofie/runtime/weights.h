@@ -1,9 +1,12 @@
-// The weights of a model: reads and checks the blob, and puts one copy on each device for all
+// The weights of a model: reads and checks the file, and puts one copy on each device for all
 // sessions that use it.
 //
-// Blob, little endian: a header of 256 bytes (magic "SOFIEWT1", u32 version = 1, u32 header bytes =
-// 256, graph hash [32], u64 payload bytes, SHA-256 of the payload [32], zeros), then the payload,
-// in which every tensor starts at a multiple of 256 bytes.
+// The file is in the safetensors format, and what is embedded in a program has the same bytes: u64
+// size of the header, little endian; the header, JSON that begins with
+//   {"__metadata__":{"sofie_weights":"2","graph":"<64 digits>","sha256":"<64 digits>"}
+// and ends with blanks; the payload, from a multiple of 256 bytes on, as every tensor in it. The
+// hash of the graph stands for the rest of the header: names, types and places of tensors. The
+// other hash is the payload's.
 #ifndef SOFIE_RUNTIME_WEIGHTS_H_
 #define SOFIE_RUNTIME_WEIGHTS_H_
 
@@ -17,15 +20,12 @@
 
 namespace sofie {
 
-inline constexpr size_t kWeightsHeaderBytes = 256;
-inline constexpr char kWeightsMagic[] = "SOFIEWT1";
-
 class Weights {
  public:
   Weights(const std::byte* data, size_t bytes, std::unique_ptr<DeviceMemory> memory)
       : data_(data), bytes_(bytes), memory_(std::move(memory)) {}
 
-  // The payload, in memory that the device's kernels can read.
+  // The file's payload, in memory that the device's kernels can read.
   const std::byte* data() const { return data_; }
   size_t bytes() const { return bytes_; }
   // Bytes allocated for it: 0 where embedded weights are read in place.

@@ -131,7 +131,7 @@ class Builder:
         sources = self.folder / "src" / case.name
         sources.mkdir(exist_ok=True)
         for name, content in files.items():
-            folder = self.folder / "data" if name.endswith("_weights.bin") else sources
+            folder = self.folder / "data" if name.endswith("_weights.safetensors") else sources
             (folder / name).write_bytes(content)
         return Verdict(case.kind, PASSED)
 

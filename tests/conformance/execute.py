@@ -122,11 +122,11 @@ def _lines(process: subprocess.Popen[bytes]) -> Iterator[str]:
 
 
 def jobs_of(folder: pathlib.Path, verdicts: v.Verdicts, names: Sequence[str]) -> list[Job]:
-    """The jobs whose files lie in a folder: ``<name>_weights.bin``, ``<name>_<number>.npz``."""
+    """The jobs whose weights, ``<name>_weights.safetensors``, and cases lie in a folder."""
     jobs = []
     for name in names:
         cases = sorted(folder.glob(f"{name}.*.npz"))
-        weights = folder / f"{name}_weights.bin"
+        weights = folder / f"{name}_weights.safetensors"
         jobs.append(Job(name, verdicts[name].kind, weights, tuple(cases)))
     return jobs
 

@@ -62,7 +62,7 @@ def _generate_test_impl(ctx):
             "subject_manifest.json",
             "subject_session.cc",
             "subject_steps.h",
-            "subject_weights.bin",
+            "subject_weights.safetensors",
         ] + shards),
         sorted([output.basename for output in outputs]),
     )
@@ -78,13 +78,13 @@ def _providers_test_impl(ctx):
     asserts.equals(env, "tested", info.cpp_namespace)
     asserts.equals(env, "mlp.onnx", info.model.basename)
     asserts.equals(env, "subject_manifest.json", info.manifest.basename)
-    asserts.equals(env, "subject_weights.bin", info.weights.basename)
+    asserts.equals(env, "subject_weights.safetensors", info.weights.basename)
     asserts.equals(env, "embedded", info.weights_mode)
     asserts.equals(env, "fp32", info.precision)
 
     groups = target[OutputGroupInfo]
     asserts.equals(env, ["subject_manifest.json"], _names(groups.manifest))
-    asserts.equals(env, ["subject_weights.bin"], _names(groups.weights))
+    asserts.equals(env, ["subject_weights.safetensors"], _names(groups.weights))
     sources = _names(groups.sources)
     asserts.true(env, "subject.h" in sources and "subject_steps_2_cuda.cu" in sources)
 
@@ -125,12 +125,12 @@ def _linked_test_impl(ctx):
             ],
             "{} is built with the target".format(part),
         )
-    blobs = [file.short_path for file in runfiles if file.basename.endswith("_weights.bin")]
-    asserts.equals(env, ctx.attr.blobs, blobs)
+    weights = [file.short_path for file in runfiles if file.basename.endswith("_weights.safetensors")]
+    asserts.equals(env, ctx.attr.weights, weights)
     return analysistest.end(env)
 
 _LINKED_ATTRS = {
-    "blobs": attr.string_list(),
+    "weights": attr.string_list(),
     "expected": attr.string_list(mandatory = True),
 }
 
@@ -272,7 +272,7 @@ def onnx_cc_library_test_suite(name):
             "target_under_test": "subject",
         }),
         "weights_in_a_file": (_cpu_test, {
-            "blobs": ["tests/rules/subject_with_file_weights.bin"],
+            "weights": ["tests/rules/subject_with_file_weights.safetensors"],
             "expected": ["subject_with_file_cpu", "subject_with_file_library"],
             "target_under_test": "subject_with_file",
         }),

@@ -29,9 +29,9 @@ inline void EnqueueOnDevice(LaunchContext& context, const int64_t* symbols, void
 
 std::unique_ptr<SessionCore> NewSessionFor(const Inputs*, const Device& device,
                                            const SessionOptions& options) {
-  static const std::vector<std::byte> blob = Blob();
+  static const std::vector<std::byte> weights = WeightsFile();
   static const BackendProgram programs[] = {{Backend::kCuda, &EnqueueOnDevice, &kCudaBackend}};
-  return std::make_unique<SessionCore>(Info(), programs, blob, device, options);
+  return std::make_unique<SessionCore>(Info(), programs, weights, device, options);
 }
 
 // Floats on the device, written and read in a stream.

@@ -16,10 +16,10 @@ namespace sofie::test_model {
 
 std::unique_ptr<SessionCore> NewSessionFor(const Inputs*, const Device& device,
                                            const SessionOptions& options) {
-  static const std::vector<std::byte> blob = Blob();
+  static const std::vector<std::byte> weights = WeightsFile();
   static const BackendProgram programs[] = {{Backend::kCpu, &EnqueueOnHost, &kCpuBackend},
                                             {Backend::kOpenMp, &EnqueueOnHost, &kOpenMpBackend}};
-  return std::make_unique<SessionCore>(Info(), programs, blob, device, options);
+  return std::make_unique<SessionCore>(Info(), programs, weights, device, options);
 }
 namespace {
 

@@ -116,7 +116,7 @@ class CudaTest : public testing::Test {
   }
 
   SessionCore New(const SessionOptions& options = {}, void* stream = nullptr) {
-    return SessionCore(Info(), kPrograms, blob_, Device::Cuda(0, stream), options);
+    return SessionCore(Info(), kPrograms, weights_, Device::Cuda(0, stream), options);
   }
   static void ExpectRuns(SessionCore& session, int64_t n, int64_t p, float seed = 5) {
     Tensors tensors(n, p, seed);
@@ -128,7 +128,7 @@ class CudaTest : public testing::Test {
     EXPECT_EQ(on_device.Mismatch(), "") << "device views, N = " << n << ", P = " << p;
   }
 
-  std::vector<std::byte> blob_ = test_model::Blob();
+  std::vector<std::byte> weights_ = test_model::WeightsFile();
 };
 
 TEST_F(CudaTest, AnySizesInAnyOrder) {
@@ -299,7 +299,7 @@ TEST_F(CudaTest, ManyTensorsOfAnyAlignmentAndMemory) {
   const ManyTensors many;
   const ModelInfo info = many.NewInfo();
   constexpr BackendProgram kProgram[] = {{Backend::kCuda, &ManyTensors::Enqueue, &kCudaBackend}};
-  SessionCore session(info, kProgram, blob_, Device::Cuda());
+  SessionCore session(info, kProgram, weights_, Device::Cuda());
   std::mt19937 random(7);
   const auto below = [&](size_t end) { return static_cast<size_t>(random() % end); };
   int round = 0;
@@ -589,7 +589,7 @@ TEST_F(CudaTest, SessionsRunConcurrently) {
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&, i] {
       for (int round = 0; round < 10; ++round) {
-        SessionCore session(Info(), kPrograms, blob_, Device::Cuda());
+        SessionCore session(Info(), kPrograms, weights_, Device::Cuda());
         for (int64_t n : {1 + i, 90, 2}) {
           Tensors on_host(n, 30 + i, static_cast<float>(100 * i + round));
           session.Run(on_host.Inputs(), on_host.Outputs());
@@ -626,7 +626,7 @@ TEST_F(CudaTest, SpoiltCapturesAreTriedAgain) {
 TEST_F(CudaTest, DeviceOutOfRange) {
   int count = 0;
   Check(cudaGetDeviceCount(&count));
-  ExpectThrows<BackendError>([&] { SessionCore(Info(), kPrograms, blob_, Device::Cuda(count)); },
+  ExpectThrows<BackendError>([&] { SessionCore(Info(), kPrograms, weights_, Device::Cuda(count)); },
                              "cuda:" + std::to_string(count) + ": this machine has " +
                                  std::to_string(count) + " CUDA devices; use an index from 0 to " +
                                  std::to_string(count - 1));
