@@ -63,14 +63,14 @@ def main(argv: Sequence[str]) -> None:
         raise app.UsageError(f"unexpected argument {argv[1]!r}")
     runfiles = Runfiles.Create()
     assert runfiles is not None
-    binary = runfiles.Rlocation("_main/benchmarks/latency")
+    binary = runfiles.Rlocation("sofie/benchmarks/latency")
     assert binary is not None
     print("| model | sizes | threads | sofie µs | ONNX Runtime µs | ratio | error |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as folder:
         for text in _CASE.value:
             model, _, sizes = text.partition(":")
-            path = runfiles.Rlocation(f"_main/models/{model}.onnx")
+            path = runfiles.Rlocation(f"sofie/models/{model}.onnx")
             assert path is not None
             reference = reference_case.make_reference(
                 onnx.load(path), reference_case.parse_case(sizes), 1
