@@ -12,6 +12,7 @@ from sofie.importer.errors import ModelError
 from sofie.importer.load import load
 from sofie.ir.program import Precision
 from sofie.passes import pipeline
+from sofie.passes.reduce_rank import LowRank
 from sofie.plan.lower import lower
 
 
@@ -27,6 +28,7 @@ class Request:
     embedded_weights: bool = True
     compiler_macros: str = ""
     precision: Precision = Precision.FP32
+    low_rank: LowRank | None = None
 
 
 def compile_model(request: Request) -> dict[str, bytes]:
@@ -39,7 +41,7 @@ def compile_model(request: Request) -> dict[str, bytes]:
         raise ModelError(f"the namespace {request.namespace!r} is not a C++ identifier")
     model = load(request.model)
     check(model)
-    pipeline.run(model)
+    reduced = pipeline.run(model, request.low_rank)
     program = lower(model, request.precision)
     options = sources.Options(
         name=request.name,
@@ -47,6 +49,7 @@ def compile_model(request: Request) -> dict[str, bytes]:
         include_prefix=request.include_prefix,
         shards=request.shards,
         embedded_weights=request.embedded_weights,
+        reduced=reduced,
         host=host.versions(request.compiler_macros),
     )
     return sources.render(program, options)

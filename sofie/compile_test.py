@@ -1,5 +1,6 @@
 """Whole models: the same bytes every time, and nothing in them that depends on names or sizes."""
 
+import json
 import pathlib
 
 import numpy as np
@@ -9,6 +10,7 @@ from onnx import helper
 
 from sofie.compile import Request, compile_model
 from sofie.importer.errors import ModelError
+from sofie.passes.reduce_rank import LowRank
 from sofie.testing.operators import graph
 
 
@@ -52,6 +54,17 @@ def test_new_weights_change_their_file_alone(tmp_path: pathlib.Path) -> None:
     one = _compile(tmp_path, _model("N", 1.0))
     other = _compile(tmp_path, _model("N", 2.0))
     assert {f for f in one if one[f] != other[f]} == {"m_weights.safetensors"}
+
+
+def test_the_manifest_says_which_matrices_have_a_lower_rank(tmp_path: pathlib.Path) -> None:
+    plain = json.loads(_compile(tmp_path, _model("N"))["m_manifest.json"])
+    assert plain["low_rank"] == []
+    option = LowRank.parse("error=1e-6")
+    files = _compile(tmp_path, _model("N"), low_rank=option)
+    [reduced] = json.loads(files["m_manifest.json"])["low_rank"]
+    assert 0 <= reduced.pop("error") <= 1e-6
+    assert reduced == {"weight": "w", "nodes": ["dense"], "shape": [4, 3], "rank": 1}
+    assert files == _compile(tmp_path, _model("N"), low_rank=option)
 
 
 def test_shards_hold_every_step_once(tmp_path: pathlib.Path) -> None:

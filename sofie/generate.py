@@ -16,6 +16,7 @@ from absl import app, flags
 from sofie.compile import Request, compile_model
 from sofie.importer.errors import ModelError
 from sofie.ir.program import Precision
+from sofie.passes.reduce_rank import LowRank
 
 _MODEL = flags.DEFINE_string("model", None, "The ONNX file.", required=True)
 _NAME = flags.DEFINE_string("name", None, "Stem of the files to write.", required=True)
@@ -27,6 +28,9 @@ _OUTPUT_DIR = flags.DEFINE_string("output_dir", None, "Folder to write to.", req
 _SHARDS = flags.DEFINE_integer("shards", 2, "Sources to spread the kernels over.", 1, 256)
 _PRECISION = flags.DEFINE_enum(
     "precision", "fp32", ["fp32", "tf32", "bf16", "fp16"], "Of matrix products on a GPU."
+)
+_LOW_RANK = flags.DEFINE_string(
+    "low_rank", None, "Which rank constant matrices get: error=1e-3 or ratio=0.5, for instance."
 )
 _COMPILER_MACROS = flags.DEFINE_string(
     "compiler_macros",
@@ -42,6 +46,11 @@ def main(argv: Sequence[str]) -> None:
     if len(argv) > 1:
         raise app.UsageError(f"unexpected argument {argv[1]!r}")
     macros = _COMPILER_MACROS.value
+    try:
+        low_rank = LowRank.parse(_LOW_RANK.value) if _LOW_RANK.value else None
+    except ValueError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(1)
     request = Request(
         model=pathlib.Path(_MODEL.value),
         name=_NAME.value,
@@ -51,6 +60,7 @@ def main(argv: Sequence[str]) -> None:
         embedded_weights=_WEIGHTS.value == "embedded",
         compiler_macros=pathlib.Path(macros).read_text() if macros else "",
         precision=Precision[_PRECISION.value.upper()],
+        low_rank=low_rank,
     )
     try:
         files = compile_model(request)

@@ -31,10 +31,11 @@ def locate(path: str) -> str:
 
 
 def generate(
-    model: pathlib.Path | str, output: pathlib.Path, **environment: str
+    model: pathlib.Path | str, output: pathlib.Path, *options: str, **environment: str
 ) -> subprocess.CompletedProcess[str]:
+    program = locate("sofie/generate")
     return subprocess.run(
-        [locate("sofie/generate"), f"--model={model}", "--name=m", f"--output_dir={output}"],
+        [program, f"--model={model}", "--name=m", f"--output_dir={output}", *options],
         capture_output=True,
         text=True,
         check=False,
@@ -80,6 +81,14 @@ def test_a_missing_model(tmp_path: pathlib.Path) -> None:
     result = generate("/no/model.onnx", tmp_path / "out")
     assert result.returncode == 1
     assert "/no/model.onnx" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_an_option_that_says_nothing(tmp_path: pathlib.Path) -> None:
+    model = locate("models/particle_net.onnx")
+    result = generate(model, tmp_path / "out", "--low_rank=rank=3")
+    assert result.returncode == 1
+    assert "low_rank = 'rank=3' is neither 'error=' nor 'ratio='" in result.stderr
     assert "Traceback" not in result.stderr
 
 

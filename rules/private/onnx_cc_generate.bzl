@@ -59,12 +59,17 @@ def _onnx_cc_generate_impl(ctx):
     arguments.add(ctx.attr.shards, format = "--shards=%s")
     arguments.add(ctx.attr.precision, format = "--precision=%s")
     arguments.add(ctx.attr.weights, format = "--weights=%s")
+    if ctx.attr.low_rank:
+        arguments.add(ctx.attr.low_rank, format = "--low_rank=%s")
     arguments.add(ctx.file._compiler_macros, format = "--compiler_macros=%s")
     ctx.actions.run(
         executable = ctx.executable._generator,
         arguments = [arguments],
         inputs = [ctx.file.model, ctx.file._compiler_macros] + ctx.files.model_data,
         outputs = sources + [weights, manifest],
+        # NumPy's decompositions of matrices have the same bits on every processor, and with any
+        # number of cores.
+        env = {"OPENBLAS_CORETYPE": "Haswell", "OPENBLAS_NUM_THREADS": "1"},
         use_default_shell_env = True,  # The Python launcher looks for the interpreter on PATH.
         mnemonic = "OnnxGenerate",
         progress_message = "Generating C++ for {}".format(ctx.file.model.short_path),
@@ -102,6 +107,9 @@ onnx_cc_generate = rule(
         "library_name": attr.string(
             doc = "Name of the C++ library; all files begin with it.",
             mandatory = True,
+        ),
+        "low_rank": attr.string(
+            doc = "Which rank constant matrices get: `error=1e-3` or `ratio=0.5`, for instance.",
         ),
         "model": attr.label(
             doc = "The ONNX file.",

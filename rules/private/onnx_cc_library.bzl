@@ -57,6 +57,7 @@ def onnx_cc_library(
         namespace = None,
         precision = "fp32",
         weights = "embedded",
+        low_rank = "",
         shards = 2,
         model_data = [],
         visibility = None,
@@ -77,6 +78,11 @@ def onnx_cc_library(
         always compute in float32, and so does a GPU what TopK selects from.
       weights: "embedded" in the program, or "file": `<package>/<name>_weights.safetensors` is among the
         runfiles, and a session is told its path by SessionOptions::weights_file.
+      low_rank: makes two products of each product with a constant matrix, which is approximated by
+        one of a lower rank, where that saves operations. "error=1e-3": of the lowest rank whose
+        relative error, in the root of the sum of squares, is at most that. "ratio=0.5": of the
+        highest rank with at most that share of the operations. The manifest says what became of
+        which matrix.
       shards: number of source files per backend. Each is one compilation; they run in parallel.
       model_data: files beside the model that hold tensors stored outside of it.
       visibility: of the target.
@@ -87,6 +93,7 @@ def onnx_cc_library(
     onnx_cc_generate(
         name = generated,
         library_name = name,
+        low_rank = low_rank,
         model = model,
         model_data = model_data,
         namespace = namespace or name,

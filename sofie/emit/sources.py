@@ -39,6 +39,7 @@ from sofie.ir.program import (
     TopK,
     launches,
 )
+from sofie.passes.reduce_rank import Reduced
 from sofie.plan.lifetimes import Lifetime, lifetimes
 
 _BACKENDS = (
@@ -59,6 +60,7 @@ class Options:
       shards: number of sources that the steps are spread over.
       embedded_weights: False where a session reads the weights from a file.
       host: names and versions of what the machine adds to the build; see ``host.versions``.
+      reduced: matrices that have a lower rank than the model's, for the manifest.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Options:
     shards: int
     embedded_weights: bool = True
     host: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    reduced: Sequence[Reduced] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -655,6 +658,7 @@ class _Renderer:
                     self.weights, self.weight_names, self.weight_offsets, strict=True
                 )
             ],
+            "low_rank": [dataclasses.asdict(one) for one in self.options.reduced],
             "steps": [{"nodes": v.nodes, "kernel": v.kernel} for v in views],
             "arena": [
                 {

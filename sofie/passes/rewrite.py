@@ -34,7 +34,9 @@ def replace(
 
 
 def add_initializer(model: Model, name: str, data: np.ndarray) -> ir.Value:
-    """A new constant of the graph."""
+    """A new constant of the graph, called ``name`` unless another one is."""
+    while name in model.graph.initializers:
+        name += "_"
     tensor = ir.tensor(data, name=name)
     value = ir.Value(
         name=name, shape=ir.Shape(data.shape), type=ir.TensorType(tensor.dtype), const_value=tensor

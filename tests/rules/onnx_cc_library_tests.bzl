@@ -70,6 +70,18 @@ def _generate_test_impl(ctx):
 
 _generate_test = analysistest.make(_generate_test_impl)
 
+def _flags_test_impl(ctx):
+    env = analysistest.begin(ctx)
+    action = _action(env, "OnnxGenerate")
+    for flag in ctx.attr.expected:
+        asserts.true(env, flag in action.argv, "{} in {}".format(flag, action.argv))
+    return analysistest.end(env)
+
+_flags_test = analysistest.make(
+    _flags_test_impl,
+    attrs = {"expected": attr.string_list(mandatory = True)},
+)
+
 def _providers_test_impl(ctx):
     env = analysistest.begin(ctx)
     target = analysistest.target_under_test(env)
@@ -233,6 +245,12 @@ def onnx_cc_library_test_suite(name):
         **parts
     )
     onnx_cc_library(
+        name = "subject_with_options",
+        low_rank = "error=1e-3",
+        precision = "tf32",
+        **parts
+    )
+    onnx_cc_library(
         name = "subject_without_shards",
         shards = 0,
         **parts
@@ -258,6 +276,10 @@ def onnx_cc_library_test_suite(name):
     tests = []
     for case, (test, attributes) in {
         "generate": (_generate_test, {"target_under_test": "subject_generated"}),
+        "options": (_flags_test, {
+            "expected": ["--low_rank=error=1e-3", "--precision=tf32"],
+            "target_under_test": "subject_with_options_generated",
+        }),
         "providers": (_providers_test, {"target_under_test": "subject"}),
         "links_cpu": (_cpu_test, {
             "expected": sorted(own + ["subject_cpu"]),
