@@ -492,7 +492,6 @@ class Builder:
             None if values is None else Strided.whole(self, values),
             None if indices is None else Strided.whole(self, indices),
         )
-        return values, indices
 
     def routine(
         self,

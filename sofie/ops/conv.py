@@ -25,17 +25,20 @@ def _shapes(node: Node) -> list[dims.Shape | None]:
 
 @operator("Conv", since=1, dtypes=dtype.FLOATS, check=check_window)
 def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor]:
+    """The activation is the epilogue."""
+    return [convolve(node, b, inputs, node.attr_string("activation", "") == "Relu")]
+
+
+def convolve(node: Node, b: Builder, inputs: Sequence[Tensor | None], relu: bool) -> Tensor:
     """A dense layer, a sum for every output, or products over gathered windows."""
-    x, w = inputs[0], inputs[1]
-    bias = inputs[2] if len(inputs) > 2 else None
+    x, w, bias = (*inputs, None)[:3]
     assert x is not None and w is not None
     conv = Convolution(node, b, x, w, bias)
-    relu = node.attr_string("activation", "") == "Relu"
     if conv.taps.is_pointwise and conv.groups == 1:
-        return [_pointwise(node, b, x, w, bias, relu)]
+        return _pointwise(node, b, x, w, bias, relu)
     if conv.inner == 1 and conv.groups != 1:
-        return [conv.direct(relu)]
-    return [conv.product(conv.patches(conv.sample, [x]), relu)]
+        return conv.direct(relu)
+    return conv.product(conv.patches(conv.sample, [x]), relu)
 
 
 def _pointwise(

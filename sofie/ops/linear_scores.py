@@ -1,4 +1,4 @@
-"""Scores that are linear in the features: LinearRegressor and LinearClassifier of ai.onnx.ml."""
+"""Scores that are linear in the features: what ai.onnx.ml's linear models share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sympy
 
 from sofie.ir import dims
 from sofie.ir.builder import Builder
-from sofie.ir.dtype import FLOAT32, FLOAT64
+from sofie.ir.dtype import FLOAT32, FLOAT64, DType
 from sofie.ir.node import Node
 from sofie.ir.tensor import Permute, Reshape, Tensor
 from sofie.ops import elementwise
@@ -29,23 +29,41 @@ def check(node: Node, targets: int) -> Iterator[str]:
 def linear(node: Node, b: Builder, x: Tensor, targets: int) -> Tensor:
     """``x @ coefficients.T + intercepts``, [rows, targets]."""
     number = FLOAT64 if x.dtype is FLOAT64 else FLOAT32
-    if x.dtype is not number:
-        x = elementwise.call(b, number, f"static_cast<{number.cpp}>({{0}})", x)
-    rows, features = x.shape
     values = np.array(node.attr_floats("coefficients"), number.name).reshape(targets, -1)
-    weights = b.constant(f"{node.label}.coefficients", number, values)
     intercepts = node.attr_floats("intercepts")
-    bias = (
-        b.constant(f"{node.label}.intercepts", number, np.array(intercepts, number.name))
-        if intercepts
-        else None
-    )
-    out = b.output(number, (dims.ONE, rows, sympy.Integer(targets)))
+    bias = np.array(intercepts, number.name) if intercepts else None
+    return product(b, node.label, as_number(b, x, number), values, bias)
+
+
+def as_number(b: Builder, x: Tensor, number: DType) -> Tensor:
+    """``x`` in a type that there are products of."""
+    if x.dtype is number:
+        return x
+    return elementwise.call(b, number, f"static_cast<{number.cpp}>({{0}})", x)
+
+
+def product(
+    b: Builder, label: str, x: Tensor, coefficients: np.ndarray, intercepts: np.ndarray | None
+) -> Tensor:
+    """``x @ coefficients.T + intercepts`` of the same type, [rows, targets].
+
+    Args:
+      b: where it is launched.
+      label: what the constants' names start with.
+      x: [rows, features].
+      coefficients: [targets, features].
+      intercepts: [targets], or None.
+    """
+    rows, features = x.shape
+    targets = sympy.Integer(len(coefficients))
+    weights = b.constant(f"{label}.coefficients", x.dtype, coefficients)
+    bias = None if intercepts is None else b.constant(f"{label}.intercepts", x.dtype, intercepts)
+    out = b.output(x.dtype, (dims.ONE, rows, targets))
     b.matmul(
         b.in_memory(Reshape(x, (dims.ONE, rows, features))),
-        b.in_memory(Reshape(Permute(weights, (1, 0)), (dims.ONE, features, weights.shape[0]))),
+        b.in_memory(Reshape(Permute(weights, (1, 0)), (dims.ONE, features, targets))),
         out,
         bias=bias,
         sources=[x],
     )
-    return Reshape(out, (rows, sympy.Integer(targets)))
+    return Reshape(out, (rows, targets))

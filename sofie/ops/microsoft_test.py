@@ -7,7 +7,8 @@ import onnx
 import pytest
 from onnx import helper
 
-from sofie.testing.operators import Dims, graph, hold
+from sofie.importer.errors import ModelError
+from sofie.testing.operators import Dims, compile_graph, graph, hold
 
 _DOMAIN = "com.microsoft"
 _CASES = [{"N": 3, "S": 5}, {"N": 1, "S": 1}, {"N": 2, "S": 8}]
@@ -115,3 +116,64 @@ def test_embed_layer_normalization(segments: bool, mask: bool) -> None:
         opset=17,
     )
     hold(model, _CASES, values=np.abs, against_runtime=True, tolerance=1e-4)
+
+
+_ACTIVATIONS: list[tuple[str, list[float]]] = [
+    ("Relu", []),
+    ("Tanh", []),
+    ("Sigmoid", []),
+    ("LeakyRelu", [0.125]),
+    ("Clip", [-0.5, 1.0]),
+    ("HardSigmoid", [0.25, 0.5]),
+]
+
+
+@pytest.mark.parametrize(("activation", "parameters"), _ACTIVATIONS)
+@pytest.mark.parametrize("groups", [1, 2])
+def test_fused_conv(activation: str, parameters: list[float], groups: int) -> None:
+    options: dict[str, Any] = {"activation_params": parameters} if parameters else {}
+    model = _model(
+        "FusedConv",
+        {
+            "x": ("float32", ["N", 4, "S", 6]),
+            "w": ("float32", [2, 4 // groups, 3, 3]),
+            "b": ("float32", [2]),
+        },
+        {"y": ("float32", ["N", 2, "S", 6])},
+        activation=activation,
+        group=groups,
+        pads=[1, 1, 1, 1],
+        **options,
+    )
+    hold(model, _CASES, against_runtime=True)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("kernel", [1, 3])
+def test_fused_conv_with_a_tensor_added(kernel: int, bias: bool) -> None:
+    shape: Dims = ["N", 2, "S", 6]
+    inputs: dict[str, tuple[str, Dims]] = {
+        "x": ("float32", ["N", 4, "S", 6]),
+        "w": ("float32", [2, 4, kernel, kernel]),
+        "b" if bias else "": ("float32", [2]),
+        "z": ("float32", shape),
+    }
+    model = _model(
+        "FusedConv",
+        inputs,
+        {"y": ("float32", shape)},
+        activation="Relu",
+        pads=[kernel // 2] * 4,
+    )
+    hold(model, _CASES, against_runtime=True)
+
+
+def test_fused_conv_without_an_activation_of_its_own() -> None:
+    model = _model(
+        "FusedConv",
+        {"x": ("float32", ["N", 4, "S"]), "w": ("float32", [2, 4, 1])},
+        {"y": ("float32", ["N", 2, "S"])},
+        activation="Relu6",
+    )
+    with pytest.raises(ModelError, match="the activation 'Relu6'"):
+        compile_graph(model)

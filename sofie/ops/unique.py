@@ -1,50 +1,63 @@
 """Unique: https://onnx.ai/onnx/operators/onnx__Unique.html"""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import onnx_ir
 
 from sofie.ir import dims, dtype
 from sofie.ir.builder import Builder
-from sofie.ir.expr import Call, Expr, Literal, Select, compare
+from sofie.ir.expr import Call, Expr, Literal, Select, compare, fold
 from sofie.ir.expr import Index as IndexExpr
 from sofie.ir.node import Node
 from sofie.ir.program import Combine
-from sofie.ir.tensor import Index, Reduction, Reshape, Tensor
+from sofie.ir.tensor import Index, Permute, Reduction, Reshape, Strided, Tensor
+from sofie.ops import control_flow as flow
 from sofie.ops.compaction import at, positions
 from sofie.ops.inference import shape_rule
 from sofie.ops.registry import operator
 
 
-def _check(node: Node) -> Iterator[str]:
-    if "axis" in node.raw.attributes and len(node.shape(0)) > 1:
-        yield "an axis of a tensor of rank above 1"
+def _axis(node: Node) -> int | None:
+    return node.axis() if "axis" in node.raw.attributes else None
 
 
 @shape_rule("Unique", since=11, types=(0, onnx_ir.DataType.INT64))
 def _shapes(node: Node) -> list[dims.Shape | None]:
-    count = node.counted()
-    return [(count,), (count,), (dims.product(node.shape(0)),), (count,)]
+    count, shape, axis = node.counted(), node.shape(0), _axis(node)
+    if axis is None:
+        return [(count,), (count,), (dims.product(shape),), (count,)]
+    slices = (*shape[:axis], count, *shape[axis + 1 :])
+    return [slices, (count,), (shape[axis],), (count,)]
 
 
-@operator("Unique", since=11, dtypes=dtype.NUMBERS, check=_check)
+@operator("Unique", since=11, dtypes=dtype.NUMBERS)
 def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor | None]:
-    """Sorted, the elements that differ from the one before are the first of a run of equal ones."""
-    x = inputs[0]
+    """Sorted, the rows that differ from the one before are the first of a run of equal ones."""
+    x, axis = inputs[0], _axis(node)
     assert x is not None
-    size = dims.product(x.shape)
-    flat = Reshape(x, (size,))
-    ordered, origin = b.topk(flat, 0, size, False, True, (True, True))
-    assert ordered is not None and origin is not None
+    size = dims.product(x.shape) if axis is None else x.shape[axis]
+    others = [] if axis is None else [a for a in range(x.rank) if a != axis]
+    columns = dims.product([x.shape[a] for a in others])
+    first = x if axis is None else Permute(x, (axis, *others))
+    rows = b.in_memory(Reshape(first, (size, columns)))
+    origin = _sorted_rows(b, rows)
 
     def mark(index: Index) -> Expr:
         (i,) = index
-        before = ordered.load((i - 1,))
-        differs = Call(dtype.BOOL, "{0} != {1}", (ordered.load((i,)), before))
-        byte = Call(dtype.UINT8, "static_cast<uint8_t>({0})", (differs,))
+
+        def differs(column: dims.Expr) -> Expr:
+            pair = (at(origin, i), column), (at(origin, i - 1), column)
+            return Call(dtype.BOOL, "{0} != {1}", tuple(map(rows.load, pair)))
+
+        if columns == 1:
+            found = differs(dims.ZERO)
+        else:
+            no = Literal(dtype.BOOL, False)
+            found = fold("{0} || {1}", no, IndexExpr(dtype.INT64, columns), differs)
+        byte = Call(dtype.UINT8, "static_cast<uint8_t>({0})", (found,))
         return Select(dtype.UINT8, compare("==", i, dims.ZERO), Literal(dtype.UINT8, 1), byte)
 
-    runs = positions(node, b, b.lazy(dtype.UINT8, (size,), [ordered], mark))
+    runs = positions(node, b, b.lazy(dtype.UINT8, (size,), [rows, origin], mark))
     count = node.counted()
     shape = (count,)
 
@@ -53,8 +66,13 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
     if node.attr_int("sorted", 1):
         order = b.lazy(dtype.INT64, shape, (), lambda i: IndexExpr(dtype.INT64, i[0]))
 
-    def run(index: Index) -> dims.Expr:
-        return at(runs, at(order, index[0]))
+    def start(place: dims.Expr) -> dims.Expr:
+        return at(origin, at(runs, at(order, place)))
+
+    def value(index: Index) -> Expr:
+        if axis is None:
+            return rows.load((start(index[0]), dims.ZERO))
+        return x.load((*index[:axis], start(index[axis]), *index[axis + 1 :]))
 
     def length(index: Index) -> Expr:
         here = at(order, index[0])
@@ -68,11 +86,38 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
         rank = _sort(b, order)
         inverse = _labels(b, runs, place, rank, size, count)
     return [
-        b.lazy(x.dtype, shape, [ordered, runs, order], lambda i: ordered.load((run(i),))),
-        b.lazy(dtype.INT64, shape, [origin, runs, order], lambda i: origin.load((run(i),))),
+        b.lazy(x.dtype, node.out_shape(), [x, rows, origin, runs, order], value),
+        b.lazy(
+            dtype.INT64,
+            shape,
+            [origin, runs, order],
+            lambda i: IndexExpr(dtype.INT64, start(i[0])),
+        ),
         inverse,
         b.lazy(dtype.INT64, shape, [runs, order], length),
     ]
+
+
+def _sorted_rows(b: Builder, rows: Strided) -> Tensor:
+    """Where the rows, in ascending order, lie: sorted by the last column first, then by others."""
+    size, columns = rows.shape
+    if columns == 1:
+        return _sort(b, Reshape(rows, (size,)))
+    unsorted = b.lazy(dtype.INT64, (size,), (), lambda i: IndexExpr(dtype.INT64, i[0]))
+    order = flow.Carried(b, unsorted, (size,))
+    with b.repeat(columns) as step:
+        before = order.before(step)
+
+        def key(index: Index, before: Tensor = before) -> Expr:
+            return rows.load((at(before, index[0]), columns - 1 - step))
+
+        # Of equal keys the sort takes those first that came first.
+        places = _sort(b, b.lazy(rows.dtype, (size,), [rows, before], key))
+        sorted_now = b.lazy(
+            dtype.INT64, (size,), [before, places], lambda i: _of(before, places, i[0])
+        )
+        flow.store(b, [(sorted_now, order.after(step))])
+    return order.before(columns)
 
 
 def _of(values: Tensor, positions_: Tensor, index: dims.Expr) -> Expr:
