@@ -29,6 +29,7 @@ class Request:
     compiler_macros: str = ""
     precision: Precision = Precision.FP32
     low_rank: LowRank | None = None
+    strided_inputs: tuple[str, ...] = ()
 
 
 def compile_model(request: Request) -> dict[str, bytes]:
@@ -42,7 +43,7 @@ def compile_model(request: Request) -> dict[str, bytes]:
     model = load(request.model)
     check(model)
     reduced = pipeline.run(model, request.low_rank)
-    program = lower(model, request.precision)
+    program = lower(model, request.precision, request.strided_inputs)
     options = sources.Options(
         name=request.name,
         namespace=request.namespace,

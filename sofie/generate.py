@@ -32,6 +32,9 @@ _PRECISION = flags.DEFINE_enum(
 _LOW_RANK = flags.DEFINE_string(
     "low_rank", None, "Which rank constant matrices get: error=1e-3 or ratio=0.5, for instance."
 )
+_STRIDED_INPUTS = flags.DEFINE_multi_string(
+    "strided_input", [], "An input whose views have strides of their own; repeat for more."
+)
 _COMPILER_MACROS = flags.DEFINE_string(
     "compiler_macros",
     None,
@@ -61,6 +64,7 @@ def main(argv: Sequence[str]) -> None:
         compiler_macros=pathlib.Path(macros).read_text() if macros else "",
         precision=Precision[_PRECISION.value.upper()],
         low_rank=low_rank,
+        strided_inputs=tuple(_STRIDED_INPUTS.value),
     )
     try:
         files = compile_model(request)

@@ -61,6 +61,7 @@ def _onnx_cc_generate_impl(ctx):
     arguments.add(ctx.attr.weights, format = "--weights=%s")
     if ctx.attr.low_rank:
         arguments.add(ctx.attr.low_rank, format = "--low_rank=%s")
+    arguments.add_all(ctx.attr.strided_inputs, format_each = "--strided_input=%s")
     arguments.add(ctx.file._compiler_macros, format = "--compiler_macros=%s")
     ctx.actions.run(
         executable = ctx.executable._generator,
@@ -129,6 +130,9 @@ onnx_cc_generate = rule(
         "shards": attr.int(
             doc = "Number of source files per backend; each is one compilation.",
             default = 2,
+        ),
+        "strided_inputs": attr.string_list(
+            doc = "Inputs whose views have strides of their own, by the names they have in the model.",
         ),
         "weights": attr.string(default = "embedded", values = WEIGHTS_MODES),
         "_compiler_macros": attr.label(

@@ -58,6 +58,7 @@ def onnx_cc_library(
         precision = "fp32",
         weights = "embedded",
         low_rank = "",
+        strided_inputs = [],
         shards = 2,
         model_data = [],
         visibility = None,
@@ -83,6 +84,8 @@ def onnx_cc_library(
         relative error, in the root of the sum of squares, is at most that. "ratio=0.5": of the
         highest rank with at most that share of the operations. The manifest says what became of
         which matrix.
+      strided_inputs: inputs, by the names they have in the model, whose views may have strides: what
+        is transposed, padded, sliced or repeated is read in place. Other inputs are packed.
       shards: number of source files per backend. Each is one compilation; they run in parallel.
       model_data: files beside the model that hold tensors stored outside of it.
       visibility: of the target.
@@ -99,6 +102,7 @@ def onnx_cc_library(
         namespace = namespace or name,
         precision = precision,
         shards = shards,
+        strided_inputs = strided_inputs,
         tags = tags,
         visibility = ["//visibility:private"],
         weights = weights,

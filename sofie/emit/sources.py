@@ -507,15 +507,23 @@ class _Renderer:
         names = Names()
         outputs = [self._field(names, o.buffer, o.shape) for o in self.program.outputs]
         names = Names()
+        strides = {s.name for b in self.program.inputs for s in b.given_strides}
         sizes = [
-            {"id": names.new(called), "symbol": called, "is_real": symbol.is_real}
+            {
+                "id": names.new(called),
+                "symbol": called,
+                "is_real": symbol.is_real,
+                "default": "sofie::kPacked" if symbol.name in strides else "0",
+            }
             for symbol, called in zip(self.symbols, self.symbol_names.values(), strict=True)
         ]
         return {
             "inputs": inputs,
             "outputs": outputs,
             "sizes": sizes,
-            "has_elements": len(sizes) > len(self.program.symbols),
+            "has_elements": any(segment.reads for segment in self.segments),
+            "strided": [b.name for b in self.program.inputs if b.given_strides],
+            "first_strides": [self._first_stride(b) for b in self.program.inputs],
             "input_dims": [self._dim_rows(b.shape) for b in self.program.inputs],
             "output_dims": [self._dim_rows(o.shape) for o in self.program.outputs],
             "c_string": c_string,
@@ -551,6 +559,11 @@ class _Renderer:
             else:
                 rows.append("{-1, -1}")
         return rows
+
+    def _first_stride(self, buffer: Buffer) -> int:
+        """The number of the symbol that is an input's first stride; -1 where it is packed."""
+        order = list(self.symbol_names)
+        return order.index(buffer.given_strides[0].name) if buffer.given_strides else -1
 
     def _buffer_row(self, lifetime: Lifetime) -> dict[str, object]:
         buffer = lifetime.buffer

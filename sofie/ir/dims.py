@@ -3,6 +3,7 @@
 A size is a SymPy expression over the model's symbols: ``s0``, ``s1``, ... are dimensions of the
 inputs, in order of first use; ``d0``, ``d1``, ... are elements of small tensors that the host reads
 before it launches what depends on them. Dimensions are never negative; an element may be anything.
+``p0_0``, ``p0_1``, ... are strides of inputs that are given with them.
 Expressions made of symbols alone are evaluated on the host, once per set of sizes.
 """
 
@@ -230,6 +231,15 @@ def iteration(number: int) -> sympy.Symbol:
     return sympy.Symbol(f"t{number}", integer=True, nonnegative=True)
 
 
+def stride(number: int, inside: int) -> sympy.Symbol:
+    """The stride of an axis of input ``number`` that has ``inside`` axes inside of it.
+
+    A session takes it from the view that it is given. It is not negative, but may be 0 where
+    extents are not: nothing may be concluded from its sign.
+    """
+    return sympy.Symbol(f"p{number}_{inside}", integer=True)
+
+
 def iterations(expr: Expr) -> set[sympy.Symbol]:
     """The variables of repetitions in an expression."""
     return {s for s in expr.free_symbols if s.name[0] == "t"}
@@ -252,12 +262,13 @@ def depends_on_elements(expr: Expr) -> bool:
 
 
 def is_known_on_host(found: sympy.Symbol) -> bool:
-    """True for dimensions, elements and iterations, False for what threads compute."""
+    """True for dimensions, strides, elements and iterations, False for what threads compute."""
     return bool(_SYMBOL.fullmatch(found.name))
 
 
 _ELEMENT = re.compile(r"d\d+")
-_SYMBOL = re.compile(r"[sdt]\d+")
+_STRIDE = re.compile(r"p\d+_(\d+)")
+_SYMBOL = re.compile(rf"[sdt]\d+|{_STRIDE.pattern}")
 
 
 def as_expr(dim: int | ir.SymbolicDim | Expr) -> Expr:
@@ -385,6 +396,8 @@ def nominal(expr: Expr) -> int:
     def lookup(found: sympy.Symbol) -> int:
         if is_element(found):
             return _NOMINAL_ELEMENT
+        if (stride := _STRIDE.fullmatch(found.name)) is not None:
+            return int(_NOMINAL[-1] ** int(stride[1]))
         index = int(found.name[1:]) if found.name[1:].isdigit() else 0
         return _NOMINAL[index % len(_NOMINAL)]
 

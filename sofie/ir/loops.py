@@ -174,9 +174,9 @@ def _policy(kept: Sequence[Loop], reduced: Sequence[Loop], load: expr.Expr) -> P
     if kept and reduced:
         for node in expr.walk(load):
             if isinstance(node, expr.Load):
-                if coefficient(node.offset, reduced[-1].var) == 1:
+                if _is_unit(coefficient(node.offset, reduced[-1].var)):
                     break
-                if coefficient(node.offset, kept[-1].var) == 1:
+                if _is_unit(coefficient(node.offset, kept[-1].var)):
                     along_reduced = False
                     break
     if not along_reduced:
@@ -184,6 +184,11 @@ def _policy(kept: Sequence[Loop], reduced: Sequence[Loop], load: expr.Expr) -> P
     if not kept:
         return Policy(True, _BLOCK)
     return Policy(True, 1 if short else _WARP)
+
+
+def _is_unit(stride: dims.Expr | None) -> bool:
+    """True where neighbours lie side by side, as they do along the last axis of most views."""
+    return stride is not None and dims.nominal(stride) == 1
 
 
 def _indices(value: expr.Expr) -> Iterator[dims.Expr]:

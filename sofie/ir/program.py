@@ -37,6 +37,8 @@ class Buffer:
       kind: owner of the memory.
       data: a weight's elements.
       packed: whether several elements share a byte, as far as their type allows it.
+      given_strides: of an input that is a view with strides of its own, a symbol for each axis;
+        else none.
     """
 
     name: str
@@ -46,11 +48,16 @@ class Buffer:
     kind: BufferKind
     data: np.ndarray | None = None
     packed: bool = False
+    given_strides: dims.Shape = ()
 
     @property
     def elements(self) -> dims.Expr:
-        """Number of elements."""
-        return dims.product(self.shape)
+        """Number of elements of the memory, those between the ones of a view included."""
+        count = dims.product(self.shape)
+        if not self.given_strides:
+            return count
+        steps = zip(self.shape, self.given_strides, strict=True)
+        return dims.Where(count, sum(((d - 1) * s for d, s in steps), dims.ONE), dims.ZERO)
 
     @property
     def bytes(self) -> dims.Expr:
@@ -68,7 +75,7 @@ class Buffer:
     @property
     def strides(self) -> dims.Shape:
         """Element strides of the logical axes."""
-        return dims.packed_strides(self.shape, self.order)
+        return self.given_strides or dims.packed_strides(self.shape, self.order)
 
     @property
     def row_major(self) -> bool:
@@ -684,6 +691,9 @@ class Program:
     def symbol_names(self) -> dict[str, str]:
         """What every symbol is called, in the order in which a run learns them."""
         names = {f"s{position}": name for position, name in enumerate(self.symbols)}
+        for buffer in self.inputs:
+            for axis, stride in enumerate(buffer.given_strides):
+                names[stride.name] = f"{buffer.name}.strides[{axis}]"
         for segment in self.segments():
             for read in segment.reads:
                 names.update(zip((s.name for s in read.symbols), read.names(), strict=True))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import onnx_ir as ir
 import sympy
@@ -32,24 +32,48 @@ from sofie.plan.precision import with_precision
 from sofie.plan.split_weights import split_weights
 
 
-def lower(model: Model, precision: Precision = Precision.FP32) -> Program:
+def lower(
+    model: Model,
+    precision: Precision = Precision.FP32,
+    strided_inputs: Collection[str] = (),
+) -> Program:
     """The program that computes the graph's outputs.
 
     Args:
       model: checked, and rewritten by the passes.
       precision: of products of float32 matrices on a GPU.
+      strided_inputs: names of inputs that are views with strides of their own.
 
     Raises:
       ModelError: a node can't be lowered although it was accepted, for instance because constant
-        sizes contradict each other.
+        sizes contradict each other; or an input can't have strides.
     """
-    program = inline_products(merge_products(_Lowering(model).run()))
+    _check_strided(model, strided_inputs)
+    program = inline_products(merge_products(_Lowering(model, strided_inputs).run()))
     return split_weights(fuse_epilogues(dense_products(with_precision(program, precision))))
 
 
+def _check_strided(model: Model, names: Collection[str]) -> None:
+    inputs = {value.name: value for value in model.graph.inputs}
+    for name in names:
+        if name not in inputs:
+            known = ", ".join(repr(other) for other in inputs)
+            raise ModelError(
+                f"strided_inputs names {name!r}, which is no input of the model; it has {known}"
+            )
+        if value_dtype(inputs[name]).per_byte > 1:
+            raise ModelError(f"strided_inputs: elements of the input {name!r} share bytes")
+        if READS in inputs[name].meta:
+            raise ModelError(
+                f"strided_inputs: sizes depend on elements of the input {name!r}, which the host "
+                "reads; it has to be packed"
+            )
+
+
 class _Lowering:
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, strided_inputs: Collection[str]) -> None:
         self.model = model
+        self.strided_inputs = strided_inputs
         loops = sum(1 for _ in control_flow.loops(model.graph))
         self.builder = Builder(self._subgraph, loops)
         self.tensors: dict[ir.Value, Tensor] = {}
@@ -58,7 +82,7 @@ class _Lowering:
 
     def run(self) -> Program:
         """Lowers every node, then makes every output a buffer of its own."""
-        inputs = [self._input(value) for value in self.model.graph.inputs]
+        inputs = [self._input(i, value) for i, value in enumerate(self.model.graph.inputs)]
         for raw in self.model.graph:
             self._lower(Node(raw, version_of(self.model.ir_model, raw.domain)))
         outputs = [self._output(value) for value in self.model.graph.outputs]
@@ -77,13 +101,15 @@ class _Lowering:
             if READS in value.meta:
                 yield Read((), buffer, value.meta[READS], buffer.name)
 
-    def _input(self, value: ir.Value) -> Buffer:
+    def _input(self, number: int, value: ir.Value) -> Buffer:
         shape = value_shape(value)
         order = tuple(range(len(shape)))
         self.builder.enter(f"input {value.name}")
         dtype = value_dtype(value)
         buffer = Buffer(value.name or "", dtype, shape, order, BufferKind.INPUT)
         buffer.packed = dtype.per_byte > 1
+        if value.name in self.strided_inputs:
+            buffer.given_strides = tuple(dims.stride(number, axis) for axis in reversed(order))
         whole = Strided.whole(self.builder, buffer)
         self._set(value, self.builder.unpacked(buffer) if buffer.packed else whole)
         return buffer

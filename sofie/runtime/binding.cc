@@ -1,7 +1,9 @@
 #include "sofie/runtime/binding.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
+#include <limits>
 
 #include "sofie/runtime/error.h"
 
@@ -54,9 +56,64 @@ bool Overlap(const void* a, size_t a_bytes, const void* b, size_t b_bytes) {
   return std::less<>()(a_begin, b_begin + b_bytes) && std::less<>()(b_begin, a_begin + a_bytes);
 }
 
-size_t BytesOf(DType dtype, const Shape& shape) { return sofie::BytesOf(dtype, shape.elements()); }
+template <class TView>
+size_t BytesOf(const TView& view) {
+  return sofie::BytesOf(view.dtype, ElementsSpanned(view.shape, view.strides));
+}
+
+void CheckStrides(const TensorInfo& tensor, const Shape& shape, const Strides& strides) {
+  if (strides.rank() == 0) return;
+  if (strides.rank() != shape.rank()) {
+    throw ShapeError(Quoted("input", tensor.name) + ": strides " + ToString(strides) +
+                     " and shape " + ToString(shape) +
+                     " differ in length; give one stride for each axis, or none");
+  }
+  if (tensor.first_stride < 0) {
+    if (IsPacked(shape, strides)) return;
+    throw ArgumentError(Quoted("input", tensor.name) + ": shape " + ToString(shape) +
+                        " with strides " + ToString(strides) +
+                        " is not packed, but the model reads this input packed; name it in "
+                        "strided_inputs of the model's onnx_cc_library, or pack the data");
+  }
+  for (int axis = 0; axis < strides.rank(); ++axis) {
+    if (strides[axis] >= 0) continue;
+    throw ShapeError(AtAxis("input", tensor.name, axis) + ": stride " +
+                     std::to_string(strides[axis]) + " is negative; strides start at 0");
+  }
+}
+
+// Writes strides that are kPacked, and those that no element depends on: they are the same for
+// all views then.
+void CompleteStrides(const TensorInfo& tensor, std::span<int64_t> symbols) {
+  if (tensor.first_stride < 0) return;
+  const Shape shape = InputLayout(tensor, symbols).shape;
+  const bool empty = shape.elements() == 0;
+  int64_t packed = 1;
+  for (int axis = shape.rank() - 1; axis >= 0; --axis) {
+    int64_t& stride = symbols[tensor.first_stride + axis];
+    if (empty) {
+      stride = 0;
+    } else if (stride == kPacked || shape[axis] == 1) {
+      stride = packed;
+    }
+    if (__builtin_mul_overflow(packed, shape[axis], &packed)) {
+      packed = std::numeric_limits<int64_t>::max();
+    }
+  }
+}
 
 }  // namespace
+
+TensorView InputLayout(const TensorInfo& input, std::span<const int64_t> symbols) {
+  TensorView view;
+  view.dtype = input.dtype;
+  for (const DimInfo& dim : input.dims) {
+    view.shape.Append(dim.symbol >= 0 ? symbols[dim.symbol] : dim.value);
+    if (input.first_stride < 0) continue;
+    view.strides.Append(symbols[input.first_stride + view.strides.rank()]);
+  }
+  return view;
+}
 
 std::string DimsToString(const ModelInfo& info, std::span<const DimInfo> dims) {
   std::string text = "[";
@@ -80,6 +137,7 @@ std::string SymbolsToString(const ModelInfo& info, std::span<const int64_t> symb
 void BindSymbols(const ModelInfo& info, std::span<const TensorView> inputs,
                  std::span<int64_t> symbols) {
   CheckCount(info, "input", inputs.size(), info.inputs.size());
+  static_assert(kPacked == -1);
   for (int64_t& value : symbols) value = -1;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const TensorInfo& tensor = info.inputs[i];
@@ -114,7 +172,13 @@ void BindSymbols(const ModelInfo& info, std::span<const TensorView> inputs,
       }
     }
     CheckData("input", tensor, view.data, view.shape);
+    CheckStrides(tensor, view.shape, view.strides);
+    if (tensor.first_stride >= 0) {
+      std::copy(view.strides.begin(), view.strides.end(),
+                symbols.begin() + tensor.first_stride);  // else they stay kPacked
+    }
   }
+  for (const TensorInfo& tensor : info.inputs) CompleteStrides(tensor, symbols);
 }
 
 void CheckOutputs(const ModelInfo& info, int segment, std::span<const Shape> shapes,
@@ -130,10 +194,15 @@ void CheckOutputs(const ModelInfo& info, int segment, std::span<const Shape> sha
                        ToString(view.shape) + ", but these inputs give " + ToString(shapes[i]));
     }
     CheckData("output", tensor, view.data, view.shape);
-    const size_t bytes = BytesOf(view.dtype, view.shape);
+    if (!IsPacked(view.shape, view.strides)) {
+      throw ArgumentError(Quoted("output", tensor.name) + ": shape " + ToString(view.shape) +
+                          " with strides " + ToString(view.strides) +
+                          " is not packed; outputs are written packed: leave the strides out");
+    }
+    const size_t bytes = BytesOf(view);
     for (size_t j = 0; j < inputs.size(); ++j) {
       if (inputs[j].memory == view.memory &&
-          Overlap(view.data, bytes, inputs[j].data, BytesOf(inputs[j].dtype, inputs[j].shape))) {
+          Overlap(view.data, bytes, inputs[j].data, BytesOf(inputs[j]))) {
         throw ArgumentError(Quoted("output", tensor.name) + " overlaps " +
                             Quoted("input", info.inputs[j].name) +
                             " in memory; give separate buffers");
@@ -141,7 +210,7 @@ void CheckOutputs(const ModelInfo& info, int segment, std::span<const Shape> sha
     }
     for (size_t j = 0; j < i; ++j) {
       if (outputs[j].memory == view.memory &&
-          Overlap(view.data, bytes, outputs[j].data, BytesOf(outputs[j].dtype, outputs[j].shape))) {
+          Overlap(view.data, bytes, outputs[j].data, BytesOf(outputs[j]))) {
         throw ArgumentError(Quoted("output", tensor.name) + " overlaps " +
                             Quoted("output", info.outputs[j].name) +
                             " in memory; give separate buffers");
@@ -150,18 +219,21 @@ void CheckOutputs(const ModelInfo& info, int segment, std::span<const Shape> sha
   }
 }
 
-void CheckSymbols(const ModelInfo& info, std::span<const int64_t> symbols) {
+std::vector<int64_t> CompleteSymbols(const ModelInfo& info, std::span<const int64_t> symbols) {
   if (symbols.size() != info.symbols.size()) {
     throw ArgumentError(std::string("model '") + info.name + "' has " +
                         std::to_string(info.symbols.size()) + " symbolic sizes, but " +
                         std::to_string(symbols.size()) + " were given");
   }
+  std::vector<int64_t> complete(symbols.begin(), symbols.end());
+  for (const TensorInfo& tensor : info.inputs) CompleteStrides(tensor, complete);
   for (size_t i = 0; i < SizeCount(info); ++i) {
-    if (symbols[i] < 0) {
-      throw ShapeError(std::string("size ") + info.symbols[i] + " = " + std::to_string(symbols[i]) +
-                       " is negative; sizes start at 0");
+    if (complete[i] < 0) {
+      throw ShapeError(std::string("size ") + info.symbols[i] + " = " +
+                       std::to_string(complete[i]) + " is negative; sizes start at 0");
     }
   }
+  return complete;
 }
 
 }  // namespace sofie

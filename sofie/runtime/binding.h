@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "sofie/runtime/model_info.h"
 #include "sofie/runtime/view.h"
@@ -17,9 +18,10 @@ std::string DimsToString(const ModelInfo& info, std::span<const DimInfo> dims);
 // "N = 1, n_pf = 100"; "no symbols" if there are none.
 std::string SymbolsToString(const ModelInfo& info, std::span<const int64_t> symbols);
 
-// Writes the value of every size. Throws ArgumentError for a wrong number of inputs or null data,
-// DTypeError, and ShapeError for a rank or an extent that contradicts the model or another input.
-// Data may be null where a shape has no elements.
+// Writes the value of every size and stride. Throws ArgumentError for a wrong number of inputs or
+// null data, DTypeError, and ShapeError for a rank or an extent that contradicts the model or
+// another input, or for strides that no input of this model can have. Data may be null where a
+// shape has no elements.
 void BindSymbols(const ModelInfo& info, std::span<const TensorView> inputs,
                  std::span<int64_t> symbols);
 
@@ -28,8 +30,12 @@ void BindSymbols(const ModelInfo& info, std::span<const TensorView> inputs,
 void CheckOutputs(const ModelInfo& info, int segment, std::span<const Shape> shapes,
                   std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs);
 
-// Throws ArgumentError unless there is one value for each symbol, ShapeError if a size is negative.
-void CheckSymbols(const ModelInfo& info, std::span<const int64_t> symbols);
+// What the caller gives for the symbols, with strides in the place of kPacked. Throws ArgumentError
+// unless there is one value for each symbol, ShapeError if a size or a stride is negative.
+std::vector<int64_t> CompleteSymbols(const ModelInfo& info, std::span<const int64_t> symbols);
+
+// An input's shape and strides as the symbols have them. It has no strides if it is packed.
+TensorView InputLayout(const TensorInfo& input, std::span<const int64_t> symbols);
 
 }  // namespace sofie
 

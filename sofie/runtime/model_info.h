@@ -27,6 +27,9 @@ struct TensorInfo {
   const char* name;
   DType dtype;
   std::span<const DimInfo> dims;
+  // The symbol that is the stride of the first axis, and behind it those of the others, for an
+  // input that may have strides.
+  int32_t first_stride = -1;
 };
 
 // Memory that is live from the start of first_step to the end of last_step.
@@ -65,8 +68,9 @@ struct ModelInfo {
   const char* name;
   const char* cpp_namespace;
   const char* generator_version;
-  // Sizes in order of first use by the inputs, then elements of tensors in the order in which they
-  // are read. The value of a real number is the bits of a double.
+  // Sizes in order of first use by the inputs, then strides of inputs that may have any, then
+  // elements of tensors in the order in which they are read. The value of a real number is the bits
+  // of a double.
   std::span<const char* const> symbols;
   std::span<const TensorInfo> inputs;
   std::span<const TensorInfo> outputs;
@@ -90,7 +94,7 @@ struct ModelInfo {
   std::span<const SegmentInfo> segments = {};
 };
 
-// How many of the symbols are sizes.
+// How many of the symbols are sizes or strides.
 constexpr size_t SizeCount(const ModelInfo& info) {
   size_t elements = 0;
   for (const ReadInfo& read : info.reads) elements += read.symbols;

@@ -237,10 +237,10 @@ void SessionCore::Reserve(std::span<const int64_t> symbols) {
 
 void SessionCore::Prepare(std::span<const int64_t> symbols) {
   WithHostMemory([&] {
-    CheckSymbols(info_, symbols);
+    const std::vector<int64_t> complete = CompleteSymbols(info_, symbols);
     ActiveDevice active(*runtime_);
     for (int segment = 0; segment < Segments(); ++segment) {
-      PlanFor(segment, symbols.first(KnownSymbols(segment)), /*for_run=*/true);
+      PlanFor(segment, std::span(complete).first(KnownSymbols(segment)), /*for_run=*/true);
     }
   });
 }
@@ -381,10 +381,10 @@ std::span<const int64_t> SessionCore::Learn(int segment, std::span<const TensorV
 }
 
 void SessionCore::ReserveFor(std::span<const int64_t> symbols) {
-  CheckSymbols(info_, symbols);
+  const std::vector<int64_t> complete = CompleteSymbols(info_, symbols);
   ActiveDevice active(*runtime_);
   for (int segment = 0; segment < Segments(); ++segment) {
-    Plan plan = NewPlan(segment, symbols.first(KnownSymbols(segment)));
+    Plan plan = NewPlan(segment, std::span(complete).first(KnownSymbols(segment)));
     EnsureArena(plan);
     EnsureHostStaging(plan);
     const auto within = [](const Plan& a, const Reservation& b) {
@@ -536,12 +536,10 @@ Plan SessionCore::NewPlan(int segment, std::span<const int64_t> symbols) const {
   }
   std::vector<int64_t> input_bytes;
   for (const TensorInfo& input : info_.inputs) {
-    Shape shape;
-    for (const DimInfo& dim : input.dims) {
-      shape.Append(dim.symbol >= 0 ? symbols[dim.symbol] : dim.value);
-    }
-    check_bytes(input.name, shape.elements());
-    input_bytes.push_back(static_cast<int64_t>(BytesOf(input.dtype, shape)));
+    const TensorView layout = InputLayout(input, symbols);
+    const int64_t elements = ElementsSpanned(layout.shape, layout.strides);
+    check_bytes(input.name, elements);
+    input_bytes.push_back(static_cast<int64_t>(BytesOf(input.dtype, elements)));
   }
 
   Plan plan;

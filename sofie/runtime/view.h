@@ -49,18 +49,33 @@ class Shape {
 // "[2, 3]"; "[]" for a scalar.
 std::string ToString(const Shape& shape);
 
-// A typed tensor: packed, row-major. Converts View<float> to View<const float>.
+// How many elements lie between neighbours along each axis; none where a tensor is packed:
+// row-major without gaps.
+using Strides = Shape;
+
+// For a stride that is not given: what it is where the tensor is packed.
+inline constexpr int64_t kPacked = -1;
+
+// True if an element's place is the same with these strides and without any.
+bool IsPacked(const Shape& shape, const Strides& strides);
+
+// Elements from a view's first one to its last one, those between them included; the largest
+// int64_t if there are more. `strides` has one for each axis, none of them negative, or none.
+int64_t ElementsSpanned(const Shape& shape, const Strides& strides);
+
+// A typed tensor. Converts View<float> to View<const float>.
 template <class T>
 struct View {
   T* data = nullptr;
   Shape shape = {};
   Memory memory = Memory::kHost;
+  Strides strides = {};
 
   // A template, since nvcc warns of a conversion of View<const T> to itself.
   template <class U>
     requires(!std::is_const_v<T> && std::is_same_v<U, const T>)
   operator View<U>() const {  // NOLINT: as a pointer converts to a pointer to const.
-    return {data, shape, memory};
+    return {data, shape, memory, strides};
   }
 };
 
@@ -70,18 +85,24 @@ struct TensorView {
   DType dtype = DType::kFloat32;
   Shape shape = {};
   Memory memory = Memory::kHost;
+  Strides strides = {};
 
   TensorView() = default;
-  TensorView(const void* data, DType dtype, const Shape& shape, Memory memory = Memory::kHost)
-      : data(data), dtype(dtype), shape(shape), memory(memory) {}
+  TensorView(const void* data, DType dtype, const Shape& shape, Memory memory = Memory::kHost,
+             const Strides& strides = {})
+      : data(data), dtype(dtype), shape(shape), memory(memory), strides(strides) {}
   template <class T>
   TensorView(const View<T>& view)  // NOLINT: a view is a tensor view.
-      : data(view.data), dtype(kDTypeOf<T>), shape(view.shape), memory(view.memory) {}
+      : data(view.data),
+        dtype(kDTypeOf<T>),
+        shape(view.shape),
+        memory(view.memory),
+        strides(view.strides) {}
 
   // The typed view of the same tensor. The caller vouches for T.
   template <class T>
   View<const T> as() const {
-    return {static_cast<const T*>(data), shape, memory};
+    return {static_cast<const T*>(data), shape, memory, strides};
   }
 };
 
@@ -90,14 +111,20 @@ struct MutableTensorView {
   DType dtype = DType::kFloat32;
   Shape shape = {};
   Memory memory = Memory::kHost;
+  Strides strides = {};
 
   MutableTensorView() = default;
-  MutableTensorView(void* data, DType dtype, const Shape& shape, Memory memory = Memory::kHost)
-      : data(data), dtype(dtype), shape(shape), memory(memory) {}
+  MutableTensorView(void* data, DType dtype, const Shape& shape, Memory memory = Memory::kHost,
+                    const Strides& strides = {})
+      : data(data), dtype(dtype), shape(shape), memory(memory), strides(strides) {}
   template <class T>
     requires(!std::is_const_v<T>)
   MutableTensorView(const View<T>& view)  // NOLINT: a view is a tensor view.
-      : data(view.data), dtype(kDTypeOf<T>), shape(view.shape), memory(view.memory) {}
+      : data(view.data),
+        dtype(kDTypeOf<T>),
+        shape(view.shape),
+        memory(view.memory),
+        strides(view.strides) {}
 };
 
 }  // namespace sofie

@@ -62,10 +62,13 @@ def run(program: Program, inputs: Mapping[str, Array]) -> list[Array]:
                 assert sizes.setdefault(extent.name, actual) == actual
             else:
                 assert int(extent) == actual
+        for stride, actual in zip(buffer.given_strides, inputs[buffer.name].strides, strict=False):
+            sizes[stride.name] = actual // buffer.dtype.size
     temporaries = [x for x in lifetimes(program) if x.buffer.kind is BufferKind.TEMPORARY]
     machine = _Machine(sizes, temporaries)
     for buffer in program.inputs:
-        data = np.ascontiguousarray(inputs[buffer.name]).reshape(-1).copy()
+        view = inputs[buffer.name]
+        data = _memory(view, machine.size(buffer.elements), bool(buffer.given_strides))
         data = packing.pack(data, buffer.dtype) if buffer.packed else data
         machine.memory[id(buffer)] = data
         machine.written[id(buffer)] = np.ones(data.size, bool)
@@ -84,6 +87,13 @@ def run(program: Program, inputs: Mapping[str, Array]) -> list[Array]:
         machine.elements(o.buffer).reshape([machine.size(d) for d in o.shape])
         for o in program.outputs
     ]
+
+
+def _memory(view: Array, elements: int, is_strided: bool) -> Array:
+    """What a session finds at the view's address, up to its last element if it has strides."""
+    if not is_strided:
+        return np.ascontiguousarray(view).reshape(-1).copy()
+    return np.lib.stride_tricks.as_strided(view, (elements,), (view.itemsize,)).copy()
 
 
 class _Machine:

@@ -248,6 +248,7 @@ def onnx_cc_library_test_suite(name):
         name = "subject_with_options",
         low_rank = "error=1e-3",
         precision = "tf32",
+        strided_inputs = ["features"],
         **parts
     )
     onnx_cc_library(
@@ -277,7 +278,11 @@ def onnx_cc_library_test_suite(name):
     for case, (test, attributes) in {
         "generate": (_generate_test, {"target_under_test": "subject_generated"}),
         "options": (_flags_test, {
-            "expected": ["--low_rank=error=1e-3", "--precision=tf32"],
+            "expected": [
+                "--low_rank=error=1e-3",
+                "--precision=tf32",
+                "--strided_input=features",
+            ],
             "target_under_test": "subject_with_options_generated",
         }),
         "providers": (_providers_test, {"target_under_test": "subject"}),
