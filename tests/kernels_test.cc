@@ -22,13 +22,18 @@ constexpr const char* kEmpty = kSizes[5];
 
 class KernelsTest : public BackendTest {};
 
-// A dense step is compiled for tiles of many rows and for tiles of few, and sizes choose. This is
-// the kernel's name without the tile; another kernel's whole name.
+// A dense step is compiled for tiles of many rows, for tiles of few, and for Hopper's warpgroups,
+// and sizes choose. This is the name of its functor alone; another kernel's whole name.
 std::string WithoutTile(const std::string& kernel) {
-  const bool dense = kernel.find("DenseTiles") != std::string::npos;
-  return dense ? kernel.substr(0, kernel.find("DenseShape")) : kernel;
+  for (const std::string tiles : {"DenseTiles", "DenseWarpgroups"}) {
+    const size_t found = kernel.find(tiles + "I");
+    if (found == std::string::npos) continue;
+    const size_t begin = found + tiles.size();
+    return "Dense" + kernel.substr(begin, kernel.find("DenseShape") - begin);
+  }
+  return kernel;
 }
-constexpr int kTiles = 2;
+constexpr int kTiles = 3;
 
 TEST_P(KernelsTest, StepsRunAtAllSizes) {
   ASSERT_GT(particle_net::Info().steps.size(), 20u);
