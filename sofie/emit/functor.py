@@ -14,6 +14,7 @@ import sympy
 
 from sofie.emit.names import Names
 from sofie.ir import dims, expr
+from sofie.ir.dtype import BFLOAT16, FLOAT16
 from sofie.ir.program import (
     Attention,
     Buffer,
@@ -495,6 +496,25 @@ def attention(
     stores("Store", (step.batch, step.head, step.row, step.value_channel), step.store)
     if step.sums is not None:
         stores("StoreSum", (step.batch, step.head, step.row), step.sums)
+
+    def addresses(called: str, loops: Sequence[Loop], row: expr.Load, constant: str) -> None:
+        body = _Body(parameters)
+        start = body.index(row.offset)
+        body.statements.append(f"return {parameters.buffer(row.buffer)} + {start};")
+        signature = f"{constant}{row.buffer.storage}* {called}{body.arguments(loops)} const"
+        methods.append(Method(signature, tuple(body.statements)))
+
+    query = _row(step.query, step.channel)
+    keys, values = _row(step.keys, step.channel), _row(step.values, step.value_channel)
+    if query and keys and values and query.dtype == keys.dtype == values.dtype:
+        addresses("QueryRow", (step.batch, step.head, step.row), query, "const ")
+        addresses("KeyRow", loaded, keys, "const ")
+        addresses("ValueRow", loaded, values, "const ")
+        out = _row(expr.Load(query.dtype, step.store.buffer, step.store.offset), step.value_channel)
+        mean = step.store.value
+        is_rounded = isinstance(mean, expr.Call) and mean.template == "{0}"
+        if out and is_rounded and mean.dtype == step.store.buffer.dtype == query.dtype:
+            addresses("OutRow", (step.batch, step.head, step.row), out, "")
     constants = {
         "int kDepth": str(int(step.channel.extent)),
         "int kValueDepth": str(int(step.value_channel.extent)),
@@ -507,6 +527,16 @@ def attention(
     lines = [f"static constexpr {what} = {value};" for what, value in constants.items()]
     # The value's type in computations; memory may have another one.
     return Functor(name, (f"using Number = {cpp};", *lines), parameters.all(), tuple(methods))
+
+
+def _row(element: expr.Expr, channel: Loop) -> expr.Load | None:
+    """A row's first element, if the row has 16 bits each, read as they are, as neighbours."""
+    if not isinstance(element, expr.Load) or element.dtype not in (FLOAT16, BFLOAT16):
+        return None
+    start = expr.substitute_index(element.offset, {channel.var: dims.ZERO})
+    if sympy.expand(element.offset - start) != channel.var:
+        return None
+    return expr.Load(element.dtype, element.buffer, start)
 
 
 def _rows(

@@ -49,15 +49,15 @@ struct PlainAttention : Class {
   I shift;          // the position of row 0
 
   ALPAKA_FN_ACC I Row(I b, I row) const { return Class::kPacked ? row : b * rows + row; }
-  ALPAKA_FN_ACC I KeyRow(I b, I row) const { return Class::kPacked ? row : b * keys + row; }
+  ALPAKA_FN_ACC I RowOfKey(I b, I row) const { return Class::kPacked ? row : b * keys + row; }
   ALPAKA_FN_ACC Number Query(I b, I h, I row, I c) const {
     return Number{query[(Row(b, row) * heads + h) * Class::kDepth + c]};
   }
   ALPAKA_FN_ACC Number Key(I b, I g, I row, I c) const {
-    return Number{key[(KeyRow(b, row) * key_heads + g) * Class::kDepth + c]};
+    return Number{key[(RowOfKey(b, row) * key_heads + g) * Class::kDepth + c]};
   }
   ALPAKA_FN_ACC Number Value(I b, I g, I row, I c) const {
-    return Number{value[(KeyRow(b, row) * key_heads + g) * Class::kValueDepth + c]};
+    return Number{value[(RowOfKey(b, row) * key_heads + g) * Class::kValueDepth + c]};
   }
   ALPAKA_FN_ACC Number Bias(I, I h, I row, I k) const { return bias[(h * rows + row) * keys + k]; }
   ALPAKA_FN_ACC I FirstRow(I b) const { return Class::kPacked ? row_ends[b] : 0; }
@@ -79,6 +79,25 @@ struct PlainAttention : Class {
   }
 };
 
+// The same of operands of 16 bits, whose rows' addresses it tells.
+template <class I, class Class>
+struct RowAttention : PlainAttention<I, Class> {
+  using S = typename Class::Stored;
+
+  ALPAKA_FN_ACC const S* QueryRow(I b, I h, I row) const {
+    return this->query + (this->Row(b, row) * this->heads + h) * Class::kDepth;
+  }
+  ALPAKA_FN_ACC const S* KeyRow(I b, I g, I row) const {
+    return this->key + (this->RowOfKey(b, row) * this->key_heads + g) * Class::kDepth;
+  }
+  ALPAKA_FN_ACC const S* ValueRow(I b, I g, I row) const {
+    return this->value + (this->RowOfKey(b, row) * this->key_heads + g) * Class::kValueDepth;
+  }
+  ALPAKA_FN_ACC S* OutRow(I b, I h, I row) const {
+    return this->out + (this->Row(b, row) * this->heads + h) * Class::kValueDepth;
+  }
+};
+
 // Sizes of a test. Empty lengths: `batch` sequences of `rows` and `keys` each.
 struct AttentionCase {
   int64_t batch = 1;
@@ -92,7 +111,9 @@ struct AttentionCase {
   int64_t before = 1 << 20;
   int64_t after = 1 << 20;
   int64_t shift = 0;
+  double scale = 0.25;
   double soft_cap = 0;
+  int64_t skipped = 0;  // elements of memory before an operand's and the result's first
 };
 
 template <class B>
@@ -105,7 +126,7 @@ class AttentionTest : public ::testing::Test {
   }
 
   // Runs a case and holds it to float64.
-  template <class Class>
+  template <class Class, template <class, class> class Body = PlainAttention>
   void Hold(AttentionCase c, double tolerance) {
     using S = typename Class::Stored;
     using T = typename Class::Number;
@@ -124,16 +145,17 @@ class AttentionTest : public ::testing::Test {
       c.rows = all_rows;
       c.keys = all_keys;
     }
-    const auto q = RandomVector<S>(all_rows * c.heads * kDepth, 1);
-    const auto k = RandomVector<S>(all_keys * c.key_heads * kDepth, 2);
-    const auto v = RandomVector<S>(all_keys * c.key_heads * kValueDepth, 3);
+    const std::vector<S> q = RandomVector<S>(c.skipped + all_rows * c.heads * kDepth, 1);
+    const std::vector<S> k = RandomVector<S>(c.skipped + all_keys * c.key_heads * kDepth, 2);
+    const std::vector<S> v = RandomVector<S>(c.skipped + all_keys * c.key_heads * kValueDepth, 3);
     std::vector<T> bias = RandomVector<T>(Class::kHasBias ? c.heads * c.rows * c.keys : 0, 4);
     // Some keys are masked, and all of row 1.
     for (size_t i = 0; i < bias.size(); ++i) {
       const int64_t row = static_cast<int64_t>(i) / c.keys % c.rows;
       if (i % 5 == 3 || row == 1) bias[i] = -std::numeric_limits<T>::infinity();
     }
-    Array<B, S> q_array(q), k_array(k), v_array(v), out(all_rows * c.heads * kValueDepth);
+    Array<B, S> q_array(q), k_array(k), v_array(v),
+        out(c.skipped + all_rows * c.heads * kValueDepth);
     Array<B, T> bias_array(bias), sums(all_rows * c.heads);
     Array<B, int32_t> row_array(row_ends), key_array(key_ends);
     const AttentionArgs args{.batch = c.batch,
@@ -141,25 +163,26 @@ class AttentionTest : public ::testing::Test {
                              .key_heads = c.key_heads,
                              .rows = c.rows,
                              .keys = c.keys,
-                             .scale = 0.25,
+                             .scale = c.scale,
                              .soft_cap = c.soft_cap};
     Launcher<B>(*context_).Attention(args, [&]<class I>() {
-      return PlainAttention<I, Class>{{},
-                                      q_array.data(),
-                                      k_array.data(),
-                                      v_array.data(),
-                                      bias_array.data(),
-                                      row_array.data(),
-                                      key_array.data(),
-                                      out.data(),
-                                      sums.data(),
-                                      static_cast<I>(c.heads),
-                                      static_cast<I>(c.key_heads),
-                                      static_cast<I>(c.rows),
-                                      static_cast<I>(c.keys),
-                                      static_cast<I>(c.before),
-                                      static_cast<I>(c.after),
-                                      static_cast<I>(c.shift)};
+      const PlainAttention<I, Class> plain{{},
+                                           q_array.data() + c.skipped,
+                                           k_array.data() + c.skipped,
+                                           v_array.data() + c.skipped,
+                                           bias_array.data(),
+                                           row_array.data(),
+                                           key_array.data(),
+                                           out.data() + c.skipped,
+                                           sums.data(),
+                                           static_cast<I>(c.heads),
+                                           static_cast<I>(c.key_heads),
+                                           static_cast<I>(c.rows),
+                                           static_cast<I>(c.keys),
+                                           static_cast<I>(c.before),
+                                           static_cast<I>(c.after),
+                                           static_cast<I>(c.shift)};
+      return Body<I, Class>{plain};
     });
     const std::vector<S>& got = out.Read(context_);
     const std::vector<T>& got_sums = sums.Read(context_);
@@ -176,8 +199,8 @@ class AttentionTest : public ::testing::Test {
             const int64_t key = key_ends[b] + j;
             double score = 0;
             for (int64_t x = 0; x < kDepth; ++x) {
-              score += static_cast<double>(q[(row * c.heads + h) * kDepth + x]) *
-                       static_cast<double>(k[(key * c.key_heads + g) * kDepth + x]);
+              score += static_cast<double>(q[c.skipped + (row * c.heads + h) * kDepth + x]) *
+                       static_cast<double>(k[c.skipped + (key * c.key_heads + g) * kDepth + x]);
             }
             score *= args.scale;
             if (Class::kHasSoftCap) score = c.soft_cap * std::tanh(score / c.soft_cap);
@@ -185,11 +208,13 @@ class AttentionTest : public ::testing::Test {
             const double weight = std::exp(score);
             sum += weight;
             for (int64_t x = 0; x < kValueDepth; ++x) {
-              mean[x] += weight * static_cast<double>(v[(key * c.key_heads + g) * kValueDepth + x]);
+              mean[x] += weight * static_cast<double>(
+                                      v[c.skipped + (key * c.key_heads + g) * kValueDepth + x]);
             }
           }
           for (int64_t x = 0; x < kValueDepth; ++x) {
-            const double have = static_cast<double>(got[(row * c.heads + h) * kValueDepth + x]);
+            const double have =
+                static_cast<double>(got[c.skipped + (row * c.heads + h) * kValueDepth + x]);
             if (sum > 0) {
               ASSERT_NEAR(have, mean[x] / sum, tolerance) << b << " " << h << " " << i << " " << x;
             } else if (Class::kMasks) {
@@ -209,7 +234,7 @@ class AttentionTest : public ::testing::Test {
     }
     for (int64_t i = row_ends.back() * c.heads * kValueDepth; i < all_rows * c.heads * kValueDepth;
          ++i) {
-      ASSERT_EQ(static_cast<double>(got[i]), 0);
+      ASSERT_EQ(static_cast<double>(got[c.skipped + i]), 0);
     }
   }
 
@@ -289,6 +314,66 @@ TYPED_TEST(AttentionTest, PackedBatches) {
       this->template Hold<Class>(sizes, 1e-5);
       sizes.after = 0;
       this->template Hold<Class>(sizes, 1e-5);
+    }
+  }
+}
+
+// Operands of 16 bits in memory: where a GPU has tensor cores, these do it.
+TYPED_TEST(AttentionTest, RowsOfNarrowTypes) {
+  using Half = AttentionClass<Float16, 64, 64>;
+  for (const int64_t rows : {1, 64, 65, 191, 192, 193, 400}) {
+    for (const int64_t keys : {0, 1, 127, 128, 129, 300}) {
+      this->template Hold<Half, RowAttention>(
+          {.batch = 2, .heads = 3, .key_heads = 1, .rows = rows, .keys = keys}, 2e-3);
+    }
+  }
+  for (const double scale : {-0.25, 0.0, 4.0}) {
+    AttentionCase sizes{.heads = 4, .key_heads = 2, .rows = 130, .keys = 260, .scale = scale};
+    this->template Hold<Half, RowAttention>(sizes, 4e-3);
+    sizes.skipped = 1;
+    this->template Hold<Half, RowAttention>(sizes, 4e-3);
+  }
+}
+
+TYPED_TEST(AttentionTest, RowsOfAllDepths) {
+  const AttentionCase sizes{.batch = 2, .heads = 2, .key_heads = 1, .rows = 140, .keys = 333};
+  this->template Hold<AttentionClass<BFloat16, 8, 8>, RowAttention>(sizes, 1e-2);
+  this->template Hold<AttentionClass<BFloat16, 72, 136>, RowAttention>(sizes, 1e-2);
+  this->template Hold<AttentionClass<BFloat16, 128, 128>, RowAttention>(sizes, 1e-2);
+  this->template Hold<AttentionClass<BFloat16, 192, 128>, RowAttention>(sizes, 1e-2);
+  this->template Hold<AttentionClass<BFloat16, 256, 256>, RowAttention>(sizes, 1e-2);
+}
+
+TYPED_TEST(AttentionTest, RowsWithBiasesAndCaps) {
+  AttentionCase sizes{
+      .batch = 2, .heads = 4, .key_heads = 2, .rows = 150, .keys = 300, .soft_cap = 0.5};
+  using Class = AttentionClass<Float16, 32, 16, false, true, true>;
+  for (const int64_t shift : {0, 100, -100}) {
+    for (const int64_t before : {0, 70, 1 << 20}) {
+      sizes.shift = shift;
+      sizes.before = before;
+      sizes.after = before % 7;
+      this->template Hold<Class, RowAttention>(sizes, 2e-3);
+    }
+  }
+}
+
+TYPED_TEST(AttentionTest, RowsOfPackedBatches) {
+  using Class = AttentionClass<BFloat16, 128, 64, true>;
+  const std::vector<std::vector<int32_t>> batches = {
+      {1}, {127, 1, 128, 129, 0, 256, 3}, {0, 0, 5}, {}, {700, 7, 7, 7, 7}};
+  for (const std::vector<int32_t>& lengths : batches) {
+    for (const int64_t behind : {0, 70}) {
+      std::vector<int32_t> others = lengths;
+      std::reverse(others.begin(), others.end());
+      AttentionCase sizes{.heads = 2,
+                          .key_heads = 1,
+                          .row_lengths = lengths,
+                          .key_lengths = others,
+                          .behind = behind};
+      this->template Hold<Class, RowAttention>(sizes, 1e-2);
+      sizes.after = 0;
+      this->template Hold<Class, RowAttention>(sizes, 1e-2);
     }
   }
 }

@@ -98,6 +98,14 @@ __device__ __forceinline__ void LoadFragment(uint32_t (&a)[4], uint32_t address)
                : "memory");
 }
 
+// The same of the transposed matrices.
+__device__ __forceinline__ void LoadTransposed(uint32_t (&a)[4], uint32_t address) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(a[0]), "=r"(a[1]), "=r"(a[2]), "=r"(a[3])
+               : "r"(address)
+               : "memory");
+}
+
 // Starts to copy 16 or 4 bytes to shared memory: `bytes` from `source`, then zeros.
 __device__ __forceinline__ void CopyAsync16(uint32_t to, const void* source, int bytes) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;"

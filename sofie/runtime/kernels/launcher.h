@@ -35,6 +35,8 @@
 
 #if defined(__CUDACC__)
 #include "sofie/runtime/kernels/attention_gpu.h"
+#include "sofie/runtime/kernels/attention_mma.h"
+#include "sofie/runtime/kernels/attention_wgmma.h"
 #include "sofie/runtime/kernels/bias_activation.h"
 #include "sofie/runtime/kernels/dense_gpu.h"
 #include "sofie/runtime/kernels/pointwise_gpu.h"
@@ -143,6 +145,17 @@ class Launcher {
       WithIndexType(std::max({scores, args.rows, args.keys}), [&]<class I>() {
         const auto body = make.template operator()<I>();
         using Body = std::remove_const_t<decltype(body)>;
+        if constexpr (FitsTensorCores<Body>()) {
+          const GpuLimits& limits = LimitsOf(context_);
+          if (limits.warpgroups) {
+            AttentionWarpgroups<Body, I>::Launch(context_, body, args);
+            return;
+          }
+          if (limits.shared_bytes >= AttentionMmaTiling<Body>::kSharedBytes) {
+            AttentionMma<Body, I>::Launch(context_, body, args);
+            return;
+          }
+        }
         AttentionOnGpu<Body, I>::Launch(context_, body, args);
       });
 #endif

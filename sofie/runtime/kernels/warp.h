@@ -28,6 +28,13 @@ __device__ __forceinline__ T ShuffleXor(const T& value, int mask) {
   return result;
 }
 
+// 2 to the power of x, within 2^-22 of it; 0 where that is below the normal numbers.
+__device__ __forceinline__ float PowerOf2(float x) {
+  float power;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
+  return power;
+}
+
 // Combines the values of each `kLanes` neighbouring threads of the block; all of them get the
 // result. All threads of the block take part. Not to be called twice without a barrier in between
 // if kLanes exceeds a warp.

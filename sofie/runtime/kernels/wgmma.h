@@ -10,13 +10,20 @@
 
 namespace sofie::kernels {
 
-// A right operand of 16 rows (k) and any number of columns (n) in shared memory: matrices of 8
-// columns, 8 elements of 16 bits each, one column after the other; of 8 columns the two matrices of
-// k = 0 … 7 and 8 … 15, then the next 8 columns. PTX: a K-major matrix without swizzling.
+// An operand of 16-bit elements in shared memory: matrices of 8 x 8 of them, 128 bytes without
+// gaps, of which 8 elements each are neighbours; those along k or, if the operand is transposed,
+// those along the other axis. `next_k` and `next_n` are the bytes from one matrix to the next along
+// either axis. PTX: no swizzling, where these are the leading and the stride byte offset.
+__device__ __forceinline__ uint64_t Operand(uint32_t shared_address, uint32_t next_k,
+                                            uint32_t next_n) {
+  return (shared_address & 0x3ffff) / 16 | static_cast<uint64_t>(next_k / 16) << 16 |
+         static_cast<uint64_t>(next_n / 16) << 32;
+}
+
+// A right operand of 16 rows (k) and any number of columns (n): of 8 columns the two matrices of
+// k = 0 … 7 and 8 … 15, then those of the next 8 columns.
 __device__ __forceinline__ uint64_t RightOperand(uint32_t shared_address) {
-  constexpr uint64_t kNextK = 128;  // bytes from one matrix to that of the next 8 k
-  constexpr uint64_t kNextN = 256;  // and of the next 8 columns
-  return shared_address / 16 | kNextK / 16 << 16 | kNextN / 16 << 32;
+  return Operand(shared_address, 128, 256);
 }
 
 // Before the first product, and where registers of products to come have been written.
@@ -26,47 +33,101 @@ __device__ __forceinline__ void FenceProducts() {
 __device__ __forceinline__ void CommitProducts() {
   asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
-// Waits for the products of all commits.
+// Waits for the products of all commits but the last kPending.
+template <int kPending = 0>
 __device__ __forceinline__ void WaitForProducts() {
-  asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
+// Keeps what is done with sums of products behind the wait for those, where the compiler could move
+// it ahead.
+template <int kSums>
+__device__ __forceinline__ void HoldSums(float (&d)[kSums]) {
+#pragma unroll
+  for (int i = 0; i < kSums; ++i) asm volatile("" : "+f"(d[i])::"memory");
+}
+// Makes what threads wrote to shared memory known to products and to the copy engine.
+__device__ __forceinline__ void FenceSharedMemory() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+#endif
+}
+
+// Parts of the instructions below: sums, which are operands of the instruction from 0 on, and the
+// type of the factors, which PTX takes as a word.
+#define SOFIE_SUMS_8(d, i)                                                                    \
+  "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), \
+      "+f"(d[i + 6]), "+f"(d[i + 7])
+#define SOFIE_SUMS_32(d, i) \
+  SOFIE_SUMS_8(d, i), SOFIE_SUMS_8(d, i + 8), SOFIE_SUMS_8(d, i + 16), SOFIE_SUMS_8(d, i + 24)
+#define SOFIE_NAMES_32                                                          \
+  "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, " \
+  "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define SOFIE_NAMES_64                                                                      \
+  SOFIE_NAMES_32                                                                            \
+  ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, " \
+  "%49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define SOFIE_FROM_REGISTERS(type, d, a, b, add, transposed)                            \
+  asm volatile(                                                                         \
+      "{.reg .pred add; setp.ne.b32 add, %37, 0;"                                       \
+      "wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type " {" SOFIE_NAMES_32   \
+      "}, {%32, %33, %34, %35}, %36, add, 1, 1, %38;}"                                  \
+      : SOFIE_SUMS_32(d, 0)                                                             \
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(add)), \
+        "n"(static_cast<int>(transposed)))
+#define SOFIE_FROM_MEMORY_64(type, d, a, b, add)                                      \
+  asm volatile(                                                                       \
+      "{.reg .pred add; setp.ne.b32 add, %34, 0;"                                     \
+      "wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type " {" SOFIE_NAMES_32 \
+      "}, %32, %33, add, 1, 1, 0, 0;}"                                                \
+      : SOFIE_SUMS_32(d, 0)                                                           \
+      : "l"(a), "l"(b), "r"(static_cast<int>(add)))
+#define SOFIE_FROM_MEMORY_128(type, d, a, b, add)                                      \
+  asm volatile(                                                                        \
+      "{.reg .pred add; setp.ne.b32 add, %66, 0;"                                      \
+      "wgmma.mma_async.sync.aligned.m64n128k16.f32." type "." type " {" SOFIE_NAMES_64 \
+      "}, %64, %65, add, 1, 1, 0, 0;}"                                                 \
+      : SOFIE_SUMS_32(d, 0), SOFIE_SUMS_32(d, 32)                                      \
+      : "l"(a), "l"(b), "r"(static_cast<int>(add)))
 
 // d[64, 64] (+)= a[64, 16] · b[16, 64] by a warpgroup, in its own time. Warp w has rows 16 w …
 // 16 w + 15 of a and d, in fragments as MultiplyAdd's; d's columns 8 j … 8 j + 7 are d[4 j] …
-// d[4 j + 3]. Without `add`, d is overwritten.
-template <Precision kPrecision>
+// d[4 j + 3]. Without `add`, d is overwritten. `kTransposed`: b is (Operand).
+template <Precision kPrecision, bool kTransposed = false>
 __device__ __forceinline__ void MultiplyGroup(float (&d)[32], const uint32_t (&a)[4], uint64_t b,
                                               bool add) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
   if constexpr (kPrecision == Precision::kFloat16) {
-    asm volatile(
-        "{.reg .pred add; setp.ne.b32 add, %37, 0;"
-        "wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {"
-        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
-        "{%32, %33, %34, %35}, %36, add, 1, 1, 0;}"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
-          "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
-          "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]),
-          "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]),
-          "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(add)));
+    SOFIE_FROM_REGISTERS("f16", d, a, b, add, kTransposed);
   } else {
-    asm volatile(
-        "{.reg .pred add; setp.ne.b32 add, %37, 0;"
-        "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
-        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-        "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
-        "{%32, %33, %34, %35}, %36, add, 1, 1, 0;}"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]),
-          "+f"(d[7]), "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]),
-          "+f"(d[14]), "+f"(d[15]), "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]),
-          "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]),
-          "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(add)));
+    SOFIE_FROM_REGISTERS("bf16", d, a, b, add, kTransposed);
   }
 #endif
 }
+
+// The same with all of a[64, 16] in shared memory, for 64 or 128 columns.
+template <Precision kPrecision, int kSums>
+__device__ __forceinline__ void MultiplyGroup(float (&d)[kSums], uint64_t a, uint64_t b, bool add) {
+  static_assert(kSums == 32 || kSums == 64);
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+  if constexpr (kSums == 32 && kPrecision == Precision::kFloat16) {
+    SOFIE_FROM_MEMORY_64("f16", d, a, b, add);
+  } else if constexpr (kSums == 32) {
+    SOFIE_FROM_MEMORY_64("bf16", d, a, b, add);
+  } else if constexpr (kPrecision == Precision::kFloat16) {
+    SOFIE_FROM_MEMORY_128("f16", d, a, b, add);
+  } else {
+    SOFIE_FROM_MEMORY_128("bf16", d, a, b, add);
+  }
+#endif
+}
+
+#undef SOFIE_SUMS_8
+#undef SOFIE_SUMS_32
+#undef SOFIE_NAMES_32
+#undef SOFIE_NAMES_64
+#undef SOFIE_FROM_REGISTERS
+#undef SOFIE_FROM_MEMORY_64
+#undef SOFIE_FROM_MEMORY_128
 
 // Leaves the threads of a warpgroup kRegisters registers each, a multiple of 8; the others can take
 // what is left over.
@@ -120,6 +181,10 @@ __device__ __forceinline__ void ArriveBeforeCopies(uint32_t barrier, uint32_t by
       "r"(bytes)
       : "memory");
 #endif
+}
+// Arrives once the thread's own copies (CopyAsync16) until here have ended.
+__device__ __forceinline__ void ArriveAfterCopies(uint32_t barrier) {
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
 }
 // Copies a multiple of 16 bytes, aligned to 16, from global to shared memory.
 __device__ __forceinline__ void CopyBulk(uint32_t to, const void* from, uint32_t bytes,
