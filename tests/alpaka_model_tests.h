@@ -1,5 +1,6 @@
 // A model among other work on an alpaka queue, through its second header: kernels of the caller's
-// before and after it, in the caller's memory, and one wait at the end. alpaka_model_test.cc
+// before and after it, in the caller's memory, and one wait at the end; and one of its kernels in a
+// launch of the caller's. alpaka_model_test.cc
 // compiles these for the CPU's queues and alpaka_model_cuda_test.cu for CUDA's.
 #ifndef TESTS_ALPAKA_MODEL_TESTS_H_
 #define TESTS_ALPAKA_MODEL_TESTS_H_
@@ -17,6 +18,7 @@
 #include "sofie/runtime/alpaka/version.h"
 #include "sofie/runtime/backend.h"
 #include "sofie/runtime/error.h"
+#include "tests/strided_inputs_kernels.h"
 
 namespace sofie::alpaka_model_tests {
 
@@ -215,6 +217,66 @@ TYPED_TEST(AlpakaModelTest, ErrorsLeaveTheSessionUsable) {
   ::alpaka::wait(queue);
   session.Check();
   tensors.ExpectRight();
+}
+
+// A kernel of a model in a launch of the caller's: every thread finds its points itself.
+struct PointsKernel {
+  template <class TAcc, class TBody>
+  ALPAKA_FN_ACC void operator()(const TAcc& acc, const TBody& body, int64_t rows, int64_t channels,
+                                int64_t columns) const {
+    const auto first = ::alpaka::getIdx<::alpaka::Grid, ::alpaka::Threads>(acc)[0];
+    const auto step = ::alpaka::getWorkDiv<::alpaka::Grid, ::alpaka::Threads>(acc)[0];
+    for (int64_t i = first; i < rows * channels * columns; i += step) {
+      body(i / columns / channels, i / columns % channels, i % columns);
+    }
+  }
+};
+
+// Without a session and without the library: the header of the kernels alone.
+TYPED_TEST(AlpakaModelTest, ScheduledByTheCaller) {
+  constexpr int64_t kRows = 2;
+  constexpr int64_t kChannels = 3;
+  constexpr int64_t kColumns = 5;
+  constexpr int64_t kPoints = kRows * kChannels * kColumns;
+  std::vector<float> x(kPoints);  // transposed: rows are innermost
+  for (int64_t i = 0; i < kPoints; ++i) x[i] = static_cast<float>(i);
+  std::vector<float> b = {100, 200, 300, 400, 500};
+  std::vector<float> two = {2};
+  std::vector<float> moved(kPoints, -1);
+
+  TypeParam queue(alpaka_version::DeviceAt<Acc>(0));
+  const auto host = alpaka_version::DeviceAt<::alpaka::DevCpu>(0);
+  std::vector<Buffer> buffers;
+  for (std::vector<float>* values : {&x, &b, &two, &moved}) {
+    const auto count = static_cast<Idx>(values->size());
+    buffers.push_back(NewBuffer(count));
+    auto view = ::alpaka::createView(host, values->data(), Vec(count));
+    ::alpaka::memcpy(queue, buffers.back(), view, Vec(count));
+  }
+  const strided_inputs::kernels::Move_2<int64_t> body = {
+      .in_x = ::alpaka::getPtrNative(buffers[0]),
+      .p0_2 = 1,
+      .p0_1 = kRows,
+      .p0_0 = kChannels * kRows,
+      .two = ::alpaka::getPtrNative(buffers[2]),
+      .in_b = ::alpaka::getPtrNative(buffers[1]),
+      .out_moved = ::alpaka::getPtrNative(buffers[3]),
+      .x3_by_s1 = kChannels * kColumns,
+      .s1 = kColumns,
+  };
+  const alpaka_version::WorkDiv division(Vec(Idx{4}), Vec(Idx{1}), Vec(Idx{1}));
+  ::alpaka::enqueue(queue, ::alpaka::createTaskKernel<Acc>(division, PointsKernel{}, body, kRows,
+                                                           kChannels, kColumns));
+  auto result = ::alpaka::createView(host, moved.data(), Vec(static_cast<Idx>(kPoints)));
+  ::alpaka::memcpy(queue, result, buffers[3], Vec(static_cast<Idx>(kPoints)));
+  ::alpaka::wait(queue);
+  for (int64_t i = 0; i < kPoints; ++i) {
+    const int64_t row = i / kColumns / kChannels;
+    const int64_t channel = i / kColumns % kChannels;
+    const int64_t column = i % kColumns;
+    const float value = x[row + channel * kRows + column * kChannels * kRows];
+    EXPECT_EQ(moved[i], 2 * value + b[column]) << i;
+  }
 }
 
 }  // namespace sofie::alpaka_model_tests

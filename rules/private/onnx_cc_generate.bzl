@@ -38,6 +38,7 @@ def _onnx_cc_generate_impl(ctx):
     shards = range(ctx.attr.shards)
     public_headers = [declare(".h"), declare("_alpaka.h")]
     step_headers = [declare("_steps.h")] + [declare("_steps_{}.h".format(i)) for i in shards]
+    kernels_header = declare("_kernels.h")
     session = declare("_session.cc")
     steps = {
         backend: [declare("_steps_{}{}".format(i, _SOURCE_SUFFIXES[backend])) for i in shards]
@@ -45,7 +46,7 @@ def _onnx_cc_generate_impl(ctx):
     }
     weights = declare("_weights.safetensors")
     manifest = declare("_manifest.json")
-    sources = public_headers + step_headers + [session]
+    sources = public_headers + step_headers + [kernels_header, session]
     for backend in BACKENDS:
         sources.extend(steps[backend])
 
@@ -95,6 +96,7 @@ def _onnx_cc_generate_impl(ctx):
             sources = depset(sources),
             weights = depset([weights]),
             # For the libraries that compile each part.
+            kernels_header = depset([kernels_header]),
             public_headers = depset(public_headers),
             step_headers = depset(step_headers),
             session_source = depset([session]),

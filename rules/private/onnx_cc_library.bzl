@@ -31,6 +31,7 @@ def _onnx_cc_model_impl(ctx):
         library[CcInfo],
         generated[OnnxModelInfo],
         OutputGroupInfo(
+            kernels = groups.kernels_header,
             manifest = groups.manifest,
             sources = groups.sources,
             weights = groups.weights,
@@ -69,7 +70,9 @@ def onnx_cc_library(
     Depend on the target and write `#include "<package>/<name>.h"`; code that is itself alpaka code
     includes `<package>/<name>_alpaka.h`. Which backends it contains, `--@sofie//sofie:backends` says.
 
-    The target has CcInfo, OnnxModelInfo and the output groups `manifest`, `sources` and `weights`.
+    The target has CcInfo, OnnxModelInfo and the output groups `kernels`, `manifest`, `sources` and
+    `weights`. Beside it there is `<name>_kernels`, a library for code that schedules the model's
+    kernels itself: the header `<package>/<name>_kernels.h` alone.
 
     Args:
       name: name of the target, of the header and, unless `namespace` is given, of the namespace.
@@ -126,12 +129,22 @@ def onnx_cc_library(
         )
         return [target]
 
+    kernels = name + "_kernels"
+    cc_library(
+        name = kernels,
+        hdrs = files("kernels_header"),
+        deps = [_runtime("/kernels:launcher")],
+        **(part | {"visibility": visibility})
+    )
     step_headers = files("step_headers")
     cc_library(
         name = name + "_cpu",
         srcs = files("cpu_sources") + step_headers,
         copts = _KERNEL_COPTS,
-        deps = [_runtime("/kernels:cpu")],
+        deps = [
+            kernels,
+            _runtime("/kernels:cpu"),
+        ],
         **part
     )
     cc_library(
@@ -139,14 +152,20 @@ def onnx_cc_library(
         srcs = files("openmp_sources") + step_headers,
         copts = _KERNEL_COPTS + ["-fopenmp"],
         linkopts = ["-fopenmp"],
-        deps = [_runtime("/kernels:openmp")],
+        deps = [
+            kernels,
+            _runtime("/kernels:openmp"),
+        ],
         **part
     )
     cuda_library(
         name = name + "_cuda",
         srcs = files("cuda_sources"),
         textual_hdrs = step_headers,
-        deps = [_runtime("/kernels:cuda")],
+        deps = [
+            kernels,
+            _runtime("/kernels:cuda"),
+        ],
         **part
     )
 

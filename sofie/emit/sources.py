@@ -227,7 +227,6 @@ class _Renderer:
                 common,
                 number=number,
                 steps=_leaves(shard),
-                kernels=_kernels(_leaves(shard)),
                 sequence=shard,
                 pointers=self._used([step for _, step in steps[here]]),
             )
@@ -236,6 +235,14 @@ class _Renderer:
                     "steps_backend.j2", common, number=number, backend=backend
                 )
         texts[f"{name}_steps.h"] = self._render("steps.h.j2", common)
+        texts[f"{name}_kernels.h"] = self._render(
+            "kernels.h.j2",
+            common,
+            kernels=_kernels(leaves),
+            sequence=self._by_segment([k for k, _ in steps], views),
+            memories=self._memories(),
+            comment=comment,
+        )
         graph_hash = self._graph_hash(texts)
         interface = self._interface()
         texts[f"{name}.h"] = self._render("model.h.j2", common, **interface)
@@ -498,6 +505,25 @@ class _Renderer:
                 value = f"static_cast<{constant}{cpp}*>({place})"
                 lines.append(f"{constant}{cpp}* const {name} = {value};")
         return lines
+
+    def _memories(self) -> list[str]:
+        """Every buffer: its pointer, type and owner, and its extents as they lie in memory."""
+
+        def line(buffer: Buffer, owner: str) -> str:
+            extents = ", ".join(self._host(buffer.shape[axis]) for axis in buffer.order)
+            strides = ", ".join(self._host(stride) for stride in buffer.given_strides)
+            suffix = f" with strides {{{strides}}}" if strides else ""
+            pointer = f"{buffer.storage}* {self._pointer(buffer)}"
+            return f"{pointer}: {owner}, [{extents}]{suffix}"
+
+        kinds = {BufferKind.INPUT: "input", BufferKind.OUTPUT: "output"}
+        found = []
+        for buffer in (life.buffer for life in self.lifetimes):
+            kind = kinds.get(buffer.kind)
+            found.append(line(buffer, f"{kind} {buffer.name}" if kind else "intermediate"))
+        weights = zip(self.weights, self.weight_offsets, strict=True)
+        found += [line(b, f"weights + {offset}") for b, offset in weights]
+        return found + [line(b, "random state") for b in self.program.states()]
 
     # The public interface.
 

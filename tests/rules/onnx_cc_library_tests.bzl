@@ -59,6 +59,7 @@ def _generate_test_impl(ctx):
         sorted([
             "subject.h",
             "subject_alpaka.h",
+            "subject_kernels.h",
             "subject_manifest.json",
             "subject_session.cc",
             "subject_steps.h",
@@ -95,6 +96,7 @@ def _providers_test_impl(ctx):
     asserts.equals(env, "fp32", info.precision)
 
     groups = target[OutputGroupInfo]
+    asserts.equals(env, ["subject_kernels.h"], _names(groups.kernels))
     asserts.equals(env, ["subject_manifest.json"], _names(groups.manifest))
     asserts.equals(env, ["subject_weights.safetensors"], _names(groups.weights))
     sources = _names(groups.sources)
