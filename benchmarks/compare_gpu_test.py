@@ -35,6 +35,8 @@ def test_it_has_all_modules_that_it_imports() -> None:
             there = [file for file in found if file.is_file()]
             is_package = (folder / module).is_dir()
             is_name = folder.with_suffix(".py").is_file()
-            assert there or is_package or is_name, f"{path} imports {name}, which is not in the archive"
+            assert there or is_package or is_name, (
+                f"{path} imports {name}, which is not in the archive"
+            )
             wanted += there
     assert len(seen) > 5

@@ -50,6 +50,44 @@ TEST(ViewTest, ConvertsToConstAndTensorView) {
   EXPECT_EQ(mutable_tensor.data, data);
 }
 
+TEST(ViewTest, StridesConvertToo) {
+  float data[12] = {};
+  const View<float> view{.data = data, .shape = {2, 3}, .strides = {6, 2}};
+  const View<const float> const_view = view;
+  EXPECT_EQ(const_view.strides, Strides({6, 2}));
+  EXPECT_EQ(TensorView(const_view).strides, Strides({6, 2}));
+  EXPECT_EQ(TensorView(const_view).as<float>().strides, Strides({6, 2}));
+  EXPECT_EQ(MutableTensorView(view).strides, Strides({6, 2}));
+}
+
+TEST(StridesTest, Packed) {
+  constexpr int64_t kLarge = int64_t{1} << 62;
+  EXPECT_TRUE(IsPacked({2, 3}, {}));
+  EXPECT_TRUE(IsPacked({2, 3}, {3, 1}));
+  EXPECT_FALSE(IsPacked({2, 3}, {4, 1}));
+  EXPECT_FALSE(IsPacked({2, 3}, {1, 2}));
+  EXPECT_FALSE(IsPacked({2, 3}, {0, 1}));
+  // The only element of an axis lies nowhere else.
+  EXPECT_TRUE(IsPacked({2, 1, 3}, {3, 77, 1}));
+  EXPECT_TRUE(IsPacked({1, 3}, {0, 1}));
+  EXPECT_TRUE(IsPacked({0, 3}, {5, 7}));
+  EXPECT_FALSE(IsPacked({2, kLarge, kLarge}, {1, kLarge, 1}));
+}
+
+TEST(StridesTest, ElementsSpanned) {
+  constexpr int64_t kLarge = int64_t{1} << 62;
+  EXPECT_EQ(ElementsSpanned({2, 3}, {}), 6);
+  EXPECT_EQ(ElementsSpanned({2, 3}, {3, 1}), 6);
+  EXPECT_EQ(ElementsSpanned({2, 3}, {5, 1}), 8);
+  EXPECT_EQ(ElementsSpanned({2, 3}, {1, 10}), 22);
+  EXPECT_EQ(ElementsSpanned({2, 3}, {0, 0}), 1);
+  EXPECT_EQ(ElementsSpanned({1, 3}, {99, 1}), 3);
+  EXPECT_EQ(ElementsSpanned({0, 3}, {5, 1}), 0);
+  EXPECT_EQ(ElementsSpanned({}, {}), 1);
+  EXPECT_EQ(ElementsSpanned({3, 3}, {kLarge, 1}), std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(ElementsSpanned({2, 2}, {kLarge, kLarge}), std::numeric_limits<int64_t>::max());
+}
+
 TEST(DTypeTest, SizesAndNames) {
   EXPECT_EQ(SizeOf(DType::kFloat16), 2u);
   EXPECT_EQ(SizeOf(DType::kBFloat16), 2u);
