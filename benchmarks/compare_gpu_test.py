@@ -1,4 +1,4 @@
-"""The benchmark that runs from an archive, where nothing of this repository is but what it names."""
+"""The benchmark that runs from an archive, where of this repository only what it names is."""
 
 import ast
 import pathlib
