@@ -34,7 +34,7 @@ void CheckOutputs(const ModelInfo& info, int segment, std::span<const Shape> sha
 // unless there is one value for each symbol, ShapeError if a size or a stride is negative.
 std::vector<int64_t> CompleteSymbols(const ModelInfo& info, std::span<const int64_t> symbols);
 
-// An input's shape and strides as the symbols have them. It has no strides if it is packed.
+// An input's shape and strides as the symbols have them; no strides for one that is always packed.
 TensorView InputLayout(const TensorInfo& input, std::span<const int64_t> symbols);
 
 }  // namespace sofie

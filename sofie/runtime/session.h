@@ -62,8 +62,9 @@ class SessionCore {
   SessionCore(const SessionCore&) = delete;
   SessionCore& operator=(const SessionCore&) = delete;
 
-  // Runs the model on packed row-major inputs, in the order of info().inputs, and writes the
-  // caller's outputs, whose shapes must be what these inputs give.
+  // Runs the model on its inputs, in the order of info().inputs, and writes the caller's outputs,
+  // whose shapes must be what these inputs give. All are packed and row-major, but for inputs that
+  // may have strides.
   //
   // On CUDA any view may be host or device memory. If all are device memory, the work is put into
   // the stream and the call returns; if any is host memory, it returns when the work is done. On a

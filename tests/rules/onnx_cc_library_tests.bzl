@@ -41,6 +41,12 @@ def _generate_test_impl(ctx):
                not argument.startswith("--compiler_macros=")
         ],
     )
+    asserts.equals(
+        env,
+        "Haswell 1",
+        action.env["OPENBLAS_CORETYPE"] + " " + action.env["OPENBLAS_NUM_THREADS"],
+        "decompositions of matrices have the same bits everywhere",
+    )
     asserts.true(env, "compiler_macros.h" in [file.basename for file in action.inputs.to_list()])
     [directory] = [
         argument.removeprefix("--output_dir=")
