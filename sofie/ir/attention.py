@@ -43,12 +43,14 @@ class Seen:
       left: see above; None for all that come before.
       right: likewise; 0 for a causal mask.
       shift: see above; None: the last query is where the last key is.
+      starts: [batch] what is added to the shift of each sequence; integers.
       lengths: [batch] how many keys there are, of which the others are padding; integers.
     """
 
     left: dims.Expr | None = None
     right: dims.Expr | None = None
     shift: dims.Expr | None = dims.ZERO
+    starts: Tensor | None = None
     lengths: Tensor | None = None
 
 
@@ -99,7 +101,8 @@ class Inputs:
     def tensors(self) -> list[Tensor]:
         """All of them."""
         packed = (None, None) if self.packed is None else (self.packed.rows, self.packed.keys)
-        every = (self.query, self.key, self.value, self.bias, self.seen.lengths, *packed)
+        seen = (self.seen.starts, self.seen.lengths)
+        every = (self.query, self.key, self.value, self.bias, *seen, *packed)
         return [t for t in every if t is not None]
 
 
@@ -266,6 +269,8 @@ class _Launch:
         place = self.row - rows.begin + keys.begin
         if seen.shift is None:
             place = self.row - rows.end + keys.end
+        if seen.starts is not None:
+            place = place + self.element(seen.starts, self.batch)
         begin, end = keys.begin, keys.end
         if seen.left is not None:
             first = place + self.size("first", shift - seen.left, is_signed=True)

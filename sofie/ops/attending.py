@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import sympy
+
 from sofie.ir import dims
 from sofie.ir.builder import Builder
 from sofie.ir.dtype import BOOL, DType, wide
-from sofie.ir.expr import Call, Expr, Literal, Select, compare
+from sofie.ir.expr import Call, Expr, Indirect, Literal, Select, compare
 from sofie.ir.tensor import Broadcast, Index, Permute, Reshape, Tensor
 
 
@@ -65,6 +67,49 @@ def bias_of_mask(
 
         mask = b.lazy(number, mask.shape, [mask], element)
     return Broadcast(mask, shape)
+
+
+def rotated(
+    b: Builder, x: Tensor, starts: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool
+) -> Tensor:
+    """Rotary embeddings: Su et al., "RoFormer", 2021.
+
+    Args:
+      b: where it is computed.
+      x: [batch, heads, rows, channels].
+      starts: [batch] the position of each sequence's first row; integers.
+      cos: [positions, half of the channels that are turned], which are the first ones.
+      sin: likewise.
+      interleaved: pairs are neighbours; else they lie half of these channels apart.
+    """
+    half = cos.shape[1]
+    one = sympy.Integer(1)
+
+    def element(index: Index) -> Expr:
+        batch, head, row, channel = index
+        position = Indirect(starts.load((batch,))) + row
+        pair = dims.FloorDiv(channel, 2) if interleaved else dims.FloorMod(channel, half)
+        is_first = (
+            compare("==", dims.FloorMod(channel, 2), dims.ZERO)
+            if interleaved
+            else compare("<", channel, half)
+        )
+        apart = one if interleaved else half
+        here = x.load(index)
+        factors = cos.load((position, pair)), sin.load((position, pair))
+
+        def turned(sign: str, other: dims.Expr) -> Expr:
+            operands = (here, factors[0], x.load((batch, head, row, other)), factors[1])
+            return Call(x.dtype, f"{{0}} * {{1}} {sign} {{2}} * {{3}}", operands)
+
+        value: Expr = Select(
+            x.dtype, is_first, turned("-", channel + apart), turned("+", channel - apart)
+        )
+        if not dims.same(2 * half, x.shape[3]):
+            value = Select(x.dtype, compare("<", channel, 2 * half), value, here)
+        return value
+
+    return b.lazy(x.dtype, x.shape, [x, starts, cos, sin], element)
 
 
 def is_number(*extents: dims.Expr) -> bool:

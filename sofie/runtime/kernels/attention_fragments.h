@@ -83,56 +83,72 @@ struct AttentionUnits {
     return unit;
   }
 
-  // Calls `use` with the block's units.
+  // Calls `use` with the block's units. Every other round goes backwards: where units get shorter,
+  // no block has the longest one of each round.
   template <class Use>
   __device__ __forceinline__ void ForEach(const Use& use) const {
     const int64_t units = tiles * args.heads;
+    bool backwards = false;
 #pragma unroll 1
-    for (int64_t number = blockIdx.x; number < units; number += gridDim.x) {
+    for (int64_t first = 0; first < units; first += gridDim.x) {
+      const int64_t number = first + (backwards ? gridDim.x - 1 - blockIdx.x : blockIdx.x);
+      backwards = !backwards;
+      if (number >= units) continue;
       const AttentionUnit<I> unit = At(number);
       if (unit.exists()) use(unit);
     }
   }
 };
 
-// Rows of an operand in shared memory, as 8 x 8 matrices of elements of 128 bytes each: those of
-// the same 8 rows are neighbours, then come the next 8 rows.
-inline constexpr uint32_t kMatrixBytes = 128;
+// Rows of an operand in shared memory, in panels of 64 channels, or 128 bytes, which begin at
+// multiples of 1024: their pieces of 16 bytes are permuted (Piece), so that neither eight rows of a
+// piece nor the pieces of a row meet in a bank. PTX: 128-byte swizzling.
+inline constexpr int kPanelChannels = 64;
+inline constexpr uint32_t kRowBytes = 128;
+inline constexpr uint32_t kPanelAlignment = 8 * kRowBytes;
+
+// The channels of all panels.
+constexpr int PanelChannels(int channels) {
+  return (channels + kPanelChannels - 1) / kPanelChannels * kPanelChannels;
+}
+// Where a piece of a panel's row is.
+__device__ __forceinline__ constexpr uint32_t Piece(uint32_t row, uint32_t piece) {
+  return row * kRowBytes + (piece ^ row % 8) * 16;
+}
 
 // Starts to copy `count` of kRows rows of kChannels, and zeros behind them, by kWarps warps, of
 // which the thread's is number `warp`. False: the thread wrote elements itself, of rows that are
 // not aligned to 16 bytes.
-template <int kRows, int kWidth, int kChannels, int kWarps, class Row>
+template <int kRows, int kChannels, int kWarps, class Row>
 __device__ __forceinline__ bool CopyRows(uint32_t to, int warp, int count, const Row& row) {
-  // Eight lanes have the eight rows of a matrix, so that they write to different banks.
-  const int r = static_cast<int>(threadIdx.x) % 8;
-  const int chunk = static_cast<int>(threadIdx.x % kWarpThreads) / 8;
+  // Eight lanes have a row of a panel: a line of the cache.
+  const int lane = static_cast<int>(threadIdx.x % kWarpThreads);
+  const int piece = lane % 8;
   bool copied = true;
-#pragma unroll 1
-  for (int first = 8 * warp; first < kRows; first += 8 * kWarps) {
-    const bool inside = first + r < count;
-    const auto* const from = row(inside ? first + r : count - 1);
+#pragma unroll 2
+  for (int r = 4 * warp + lane / 8; r < kRows; r += 4 * kWarps) {
+    const bool inside = r < count;
+    const auto* const from = row(inside ? r : count - 1);
     const bool aligned = reinterpret_cast<uintptr_t>(from) % 16 == 0;
     copied = copied && aligned;
+    const uint32_t address = to + Piece(static_cast<uint32_t>(r), static_cast<uint32_t>(piece));
 #pragma unroll
-    for (int at = 0; at < kWidth / 8; at += 4) {
-      const int c = at + chunk;
-      if (kWidth / 8 % 4 != 0 && c >= kWidth / 8) break;
-      const bool there = inside && c < kChannels / 8;
-      const uint32_t address =
-          to + static_cast<uint32_t>(first * kWidth * 2 + r * 16) + c * kMatrixBytes;
-      const auto* const source = there ? from + 8 * c : from;
+    for (int first = 0; first < kChannels; first += kPanelChannels) {
+      const uint32_t there = address + first / kPanelChannels * (kRows * kRowBytes);
+      const int channel = first + 8 * piece;
+      const bool exists = inside && channel < kChannels;
+      const auto* const source = exists ? from + channel : from;
       if (aligned) {
-        CopyAsync16(address, source, there ? 16 : 0);
+        CopyAsync16(there, source, exists ? 16 : 0);
         continue;
       }
       uint32_t words[4];
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        const uint32_t high = there ? source[2 * i + 1].bits : 0;
-        words[i] = there ? source[2 * i].bits | high << 16 : 0;
+        const uint32_t high = exists ? source[2 * i + 1].bits : 0;
+        words[i] = exists ? source[2 * i].bits | high << 16 : 0;
       }
-      asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(words[0]),
+      asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(there), "r"(words[0]),
                    "r"(words[1]), "r"(words[2]), "r"(words[3])
                    : "memory");
     }

@@ -22,9 +22,9 @@ namespace sofie::kernels {
 // What a body's depths make of a block's shared memory and registers.
 template <class Body>
 struct AttentionMmaTiling {
-  // Products take 16 channels of queries at a time; means are kept for 64 channels of values.
-  static constexpr int kDepth = (Body::kDepth + 15) / 16 * 16;
-  static constexpr int kValueDepth = (Body::kValueDepth + 63) / 64 * 64;
+  static constexpr int kDepth = PanelChannels(Body::kDepth);
+  static constexpr int kValueDepth = PanelChannels(Body::kValueDepth);
+  static constexpr int kSteps = (Body::kDepth + 15) / 16;  // of 16 channels in products
   static constexpr int kWarps = static_cast<int>(kBlockThreads / kWarpThreads);
   static constexpr int kRows = 16 * kWarps;
   // The shared memory of a block is 99 KB on some GPUs; registers are 255 for a thread.
@@ -45,7 +45,7 @@ struct AttentionMma {
   static void Launch(LaunchContext& context, const Body& body, const AttentionArgs& args);
 
   __device__ __forceinline__ void operator()() const {
-    extern __shared__ __align__(128) unsigned char shared[];
+    extern __shared__ __align__(kPanelAlignment) unsigned char shared[];
     Block block(*this, SharedAddress(shared));
     units.ForEach([&](const AttentionUnit<I>& unit) {
       block.rows.Begin(unit);
@@ -74,7 +74,7 @@ struct AttentionMma {
       const AttentionUnit<I>& unit = rows.unit;
       const Body& body = rows.body;
       __syncthreads();  // The last unit's tiles have been read.
-      Copy<Tiling::kRows, Tiling::kDepth, Body::kDepth>(
+      Copy<Tiling::kRows, Body::kDepth>(
           query, static_cast<int>(unit.rows.end - unit.rows.begin),
           [&](int r) { return body.QueryRow(unit.rows.sequence, unit.head, unit.rows.begin + r); });
       CopyKeys(unit.first_key);
@@ -82,7 +82,7 @@ struct AttentionMma {
       for (I at = unit.first_key; at < unit.end_key; at += kKeys) {
         WaitForCopies<0>();
         __syncthreads();  // Keys are there, and the last tile's values have been read.
-        Copy<kKeys, Tiling::kValueDepth, Body::kValueDepth>(value, Count(at), [&](int r) {
+        Copy<kKeys, Body::kValueDepth>(value, Count(at), [&](int r) {
           return body.ValueRow(unit.rows.sequence, unit.key_head, at + r);
         });
         float score[Rows::kScores] = {};
@@ -103,36 +103,38 @@ struct AttentionMma {
       return static_cast<int>(rows.unit.end_key - at < kKeys ? rows.unit.end_key - at : kKeys);
     }
     __device__ __forceinline__ void CopyKeys(I at) const {
-      Copy<kKeys, Tiling::kDepth, Body::kDepth>(key, Count(at), [&](int r) {
+      Copy<kKeys, Body::kDepth>(key, Count(at), [&](int r) {
         return rows.body.KeyRow(rows.unit.rows.sequence, rows.unit.key_head, at + r);
       });
     }
-    template <int kRows, int kWidth, int kChannels, class Row>
+    template <int kRows, int kChannels, class Row>
     __device__ __forceinline__ void Copy(uint32_t to, int count, const Row& row) const {
-      CopyRows<kRows, kWidth, kChannels, Tiling::kWarps>(
-          to, static_cast<int>(threadIdx.x / kWarpThreads), count, row);
+      CopyRows<kRows, kChannels, Tiling::kWarps>(to, static_cast<int>(threadIdx.x / kWarpThreads),
+                                                 count, row);
       CommitCopies();
     }
 
     // score += query · keyᵀ.
     __device__ __forceinline__ void MultiplyKeys(float (&score)[Rows::kScores]) const {
-      constexpr uint32_t kNextRows = Tiling::kDepth / 8 * kMatrixBytes;
       const uint32_t lane = rows.lane;
       // Fragments are made of four matrices, whose rows' addresses groups of eight lanes give: of
       // queries rows 0 … 7 and 8 … 15, then the same of the next 8 channels; of keys channels
       // 0 … 7 and 8 … 15, then the same of the next 8 keys.
-      const uint32_t a_begin = query + (threadIdx.x / kWarpThreads * 2 + lane / 8 % 2) * kNextRows +
-                               lane / 16 * kMatrixBytes + lane % 8 * 16;
-      const uint32_t b_begin =
-          key + lane / 16 * kNextRows + lane / 8 % 2 * kMatrixBytes + lane % 8 * 16;
+      const uint32_t a_row = threadIdx.x / kWarpThreads * 16 + lane % 16;
+      const uint32_t b_row = lane / 16 * 8 + lane % 8;
 #pragma unroll
-      for (int step = 0; step < Tiling::kDepth / 16; ++step) {
+      for (int step = 0; step < Tiling::kSteps; ++step) {
+        constexpr int kPanelSteps = kPanelChannels / 16;
+        const uint32_t panel = step / kPanelSteps;
+        const uint32_t piece = step % kPanelSteps * 2;
         uint32_t a[4];
-        LoadFragment(a, a_begin + step * 2 * kMatrixBytes);
+        LoadFragment(a,
+                     query + panel * (Tiling::kRows * kRowBytes) + Piece(a_row, piece + lane / 16));
 #pragma unroll
         for (int j = 0; j < kKeys / 8; j += 2) {
           uint32_t b[4];
-          LoadFragment(b, b_begin + j * kNextRows + step * 2 * kMatrixBytes);
+          LoadFragment(b, key + panel * (kKeys * kRowBytes) + j * 8 * kRowBytes +
+                              Piece(b_row, piece + lane / 8 % 2));
           MultiplyAdd<Rows::kPrecision>(Columns(score, j), a, b[0], b[1]);
           MultiplyAdd<Rows::kPrecision>(Columns(score, j + 1), a, b[2], b[3]);
         }
@@ -141,20 +143,21 @@ struct AttentionMma {
 
     // mean += weight · value.
     __device__ __forceinline__ void MultiplyValues(const uint32_t (&weight)[kKeys / 16][4]) {
-      constexpr uint32_t kNextRows = Tiling::kValueDepth / 8 * kMatrixBytes;
       const uint32_t lane = rows.lane;
       // Of values keys 0 … 7 and 8 … 15, then the same of the next 8 channels.
-      const uint32_t begin =
-          value + lane / 8 % 2 * kNextRows + lane / 16 * kMatrixBytes + lane % 8 * 16;
+      const uint32_t row = lane % 16;
 #pragma unroll
       for (int step = 0; step < kKeys / 16; ++step) {
 #pragma unroll
-        for (int j = 0; j < Tiling::kValueDepth / 8; j += 2) {
-          uint32_t b[4];
-          LoadTransposed(b, begin + step * 2 * kNextRows + j * kMatrixBytes);
-          float (&mean)[32] = rows.mean[j / 8];
-          MultiplyAdd<Rows::kPrecision>(Columns(mean, j % 8), weight[step], b[0], b[1]);
-          MultiplyAdd<Rows::kPrecision>(Columns(mean, j % 8 + 1), weight[step], b[2], b[3]);
+        for (int p = 0; p < Rows::kPanels; ++p) {
+#pragma unroll
+          for (int j = 0; j < 8; j += 2) {
+            uint32_t b[4];
+            LoadTransposed(b,
+                           value + (p * kKeys + step * 16) * kRowBytes + Piece(row, j + lane / 16));
+            MultiplyAdd<Rows::kPrecision>(Columns(rows.mean[p], j), weight[step], b[0], b[1]);
+            MultiplyAdd<Rows::kPrecision>(Columns(rows.mean[p], j + 1), weight[step], b[2], b[3]);
+          }
         }
       }
     }

@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 
 #include "sofie/runtime/kernels/attention.h"
 #include "sofie/runtime/kernels/attention_fragments.h"
@@ -25,23 +24,28 @@ namespace sofie::kernels {
 // What a body's depths make of a block's threads, registers and shared memory.
 template <class Body>
 struct AttentionWarpgroupTiling {
-  // Products take 16 channels of queries at a time, and 64 of values.
-  static constexpr int kDepth = (Body::kDepth + 15) / 16 * 16;
-  static constexpr int kValueDepth = (Body::kValueDepth + 63) / 64 * 64;
-  // Warpgroups that compute. Three of them need fewer copies for a product than two, of 160
-  // registers each.
-  static constexpr int kWarpgroups = kDepth <= 64 && kValueDepth <= 64 ? 3 : 2;
+  static constexpr int kDepth = PanelChannels(Body::kDepth);
+  static constexpr int kValueDepth = PanelChannels(Body::kValueDepth);
+  static constexpr int kSteps = (Body::kDepth + 15) / 16;  // of 16 channels in products
+  // Warpgroups that compute. More rows share what is copied; three have 160 registers a thread, for
+  // sums of means and scores, and for weights.
+  static constexpr int kWarpgroups = kValueDepth <= 128 ? 3 : 2;
   static constexpr int kWarps = 4 * kWarpgroups;
   static constexpr int kThreads = (kWarps + 4) * static_cast<int>(kWarpThreads);
   static constexpr int kRows = 64 * kWarpgroups;
-  static constexpr int kPlaces = 2;  // of tiles of keys, and of values
-  static constexpr int SharedBytes(int keys) {
-    return 2 * (kRows * kDepth + kPlaces * keys * (kDepth + kValueDepth)) + 16 * (1 + 2 * kPlaces);
+  static constexpr int kMostKeys = kValueDepth <= 64 ? 128 : kValueDepth <= 128 ? 80 : 64;
+  // Places for tiles of keys, and as many of values.
+  static constexpr int SharedBytes(int keys, int places) {
+    return 2 * (kRows * kDepth + places * keys * (kDepth + kValueDepth)) + 16 * (1 + 2 * places);
   }
   static constexpr int kMostSharedBytes = 227 * 1024;
-  static constexpr int kKeys =
-      SharedBytes(128) <= kMostSharedBytes && kValueDepth <= 128 ? 128 : 64;
-  static constexpr int kSharedBytes = SharedBytes(kKeys);
+  static constexpr int ChooseKeys() {
+    return SharedBytes(kMostKeys, 2) <= kMostSharedBytes ? kMostKeys : 64;
+  }
+  static constexpr int kKeys = ChooseKeys();
+  static constexpr int kPlaces = SharedBytes(kKeys, 3) <= kMostSharedBytes ? 3 : 2;
+  static constexpr int kSharedBytes = SharedBytes(kKeys, kPlaces);
+  static_assert(kSharedBytes <= kMostSharedBytes);
   // Of a thread that copies and of one that computes.
   static constexpr int kFewRegisters = kWarpgroups == 2 ? 40 : 32;
   static constexpr int kRegisters = kWarpgroups == 2 ? 232 : 160;
@@ -63,7 +67,7 @@ struct AttentionWarpgroups {
   static void Launch(LaunchContext& context, const Body& body, const AttentionArgs& args);
 
   __device__ __forceinline__ void operator()() const {
-    extern __shared__ __align__(128) unsigned char shared[];
+    extern __shared__ __align__(kPanelAlignment) unsigned char shared[];
     Places places(shared);
     if (threadIdx.x == 0) {
       MakeBarrier(places.query.filled, 128);
@@ -143,7 +147,7 @@ struct AttentionWarpgroups {
         if (!unit.has_keys()) return;
         WaitForPhase(places.query.read, query.parity);
         query.parity ^= 1;
-        Fill<Tiling::kRows, Tiling::kDepth, Body::kDepth>(
+        Fill<Tiling::kRows, Body::kDepth>(
             places.query, static_cast<int>(unit.rows.end - unit.rows.begin), [&](int r) {
               return body.QueryRow(unit.rows.sequence, unit.head, unit.rows.begin + r);
             });
@@ -154,7 +158,7 @@ struct AttentionWarpgroups {
           const Place place = places.Key(key.place);
           WaitForPhase(place.read, key.parity);
           key.Next();
-          Fill<kKeys, Tiling::kDepth, Body::kDepth>(place, count(at), [&](int r) {
+          Fill<kKeys, Body::kDepth>(place, count(at), [&](int r) {
             return body.KeyRow(unit.rows.sequence, unit.key_head, at + r);
           });
         };
@@ -162,7 +166,7 @@ struct AttentionWarpgroups {
           const Place place = places.Value(value.place);
           WaitForPhase(place.read, value.parity);
           value.Next();
-          Fill<kKeys, Tiling::kValueDepth, Body::kValueDepth>(place, count(at), [&](int r) {
+          Fill<kKeys, Body::kValueDepth>(place, count(at), [&](int r) {
             return body.ValueRow(unit.rows.sequence, unit.key_head, at + r);
           });
         };
@@ -178,10 +182,10 @@ struct AttentionWarpgroups {
       WaitForCopies<0>();
     }
 
-    template <int kRows, int kWidth, int kChannels, class Row>
+    template <int kRows, int kChannels, class Row>
     __device__ __forceinline__ void Fill(const Place& place, int count, const Row& row) const {
       const int warp = static_cast<int>(threadIdx.x / kWarpThreads) % 4;
-      if (CopyRows<kRows, kWidth, kChannels, 4>(place.bytes, warp, count, row)) {
+      if (CopyRows<kRows, kChannels, 4>(place.bytes, warp, count, row)) {
         ArriveAfterCopies(place.filled);
       } else {
         WaitForCopies<0>();
@@ -218,12 +222,14 @@ struct AttentionWarpgroups {
       I at = rows.unit.first_key;
       WaitForPhase(places.query.filled, query_parity);
       query_parity ^= 1;
+      WaitForKeys();
       StartScores(score);
       WaitForProducts();
       HoldSums(score);
       KeysAreRead();
       rows.Weigh(score, at, shrink);
       Rows::Pack(score, weight);
+      if (at + kKeys < rows.unit.end_key) WaitForKeys();
 #pragma unroll 1
       for (at += kKeys; at < rows.unit.end_key; at += kKeys) {
         StartScores(score);
@@ -232,6 +238,8 @@ struct AttentionWarpgroups {
         HoldSums(score);
         KeysAreRead();
         rows.Weigh(score, at, shrink);
+        // The compiler moves no products' wait over this one: weights are computed before it.
+        if (at + kKeys < rows.unit.end_key) WaitForKeys();
         MeansAreThere();
         rows.Shrink(shrink);
         Rows::Pack(score, weight);
@@ -241,20 +249,25 @@ struct AttentionWarpgroups {
       MeansAreThere();
     }
 
+    __device__ __forceinline__ void WaitForKeys() {
+      WaitForPhase(places.Key(key.place).filled, key.parity);
+      FenceSharedMemory();
+    }
     // score = query · keyᵀ.
     __device__ __forceinline__ void StartScores(float (&score)[Rows::kScores]) {
       const Place place = places.Key(key.place);
-      WaitForPhase(place.filled, key.parity);
-      FenceSharedMemory();
-      constexpr uint32_t kNextRows = 8 * Tiling::kDepth * 2;
-      const uint32_t group = threadIdx.x / 128 * (64 * Tiling::kDepth * 2);
-      const uint64_t a = Operand(places.query.bytes + group, kMatrixBytes, kNextRows);
-      const uint64_t b = Operand(place.bytes, kMatrixBytes, kNextRows);
+      const uint32_t group = threadIdx.x / 128;
+      const uint64_t a = SwizzledOperand(places.query.bytes + group * (64 * kRowBytes));
+      const uint64_t b = SwizzledOperand(place.bytes);
       FenceProducts();
 #pragma unroll
-      for (int step = 0; step < Tiling::kDepth / 16; ++step) {
-        constexpr uint64_t kStep = 2 * kMatrixBytes / 16;
-        MultiplyGroup<Rows::kPrecision>(score, a + step * kStep, b + step * kStep, step > 0);
+      for (int step = 0; step < Tiling::kSteps; ++step) {
+        constexpr int kPanelSteps = kPanelChannels / 16;
+        const int panel = step / kPanelSteps;
+        const int inside = step % kPanelSteps * 32;
+        MultiplyGroup<Rows::kPrecision>(score,
+                                        a + (panel * (Tiling::kRows * kRowBytes) + inside) / 16,
+                                        b + (panel * (kKeys * kRowBytes) + inside) / 16, step > 0);
       }
       CommitProducts();
     }
@@ -268,16 +281,14 @@ struct AttentionWarpgroups {
       const Place place = places.Value(value.place);
       WaitForPhase(place.filled, value.parity);
       FenceSharedMemory();
-      constexpr uint32_t kNextRows = 8 * Tiling::kValueDepth * 2;
-      const uint64_t b = Operand(place.bytes, kNextRows, kMatrixBytes);
+      const uint64_t b = SwizzledOperand(place.bytes);
       FenceProducts();
 #pragma unroll
       for (int step = 0; step < kKeys / 16; ++step) {
 #pragma unroll
         for (int p = 0; p < Rows::kPanels; ++p) {
           MultiplyGroup<Rows::kPrecision, true>(
-              rows.mean[p], weight[step], b + (step * 2 * kNextRows + p * 8 * kMatrixBytes) / 16,
-              true);
+              rows.mean[p], weight[step], b + (p * kKeys + step * 16) * (kRowBytes / 16), true);
         }
       }
       CommitProducts();
@@ -309,13 +320,11 @@ void AttentionWarpgroups<Body, I>::Launch(LaunchContext& context, const Body& bo
   CheckCall(cudaFuncSetAttribute(entry, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                  Tiling::kSharedBytes),
             "cudaFuncSetAttribute");
-  // Units of one batch are alike: a block that takes one after the other copies the next one's
-  // while it stores. Packed sequences differ: there the next free multiprocessor takes the next.
-  const int64_t units = kernel.units.tiles * args.heads;
-  const int64_t most = Body::kPacked ? std::numeric_limits<int32_t>::max()
-                                     : int64_t{LimitsOf(context).multiprocessors};
-  LaunchKernel(context, entry, dim3(static_cast<uint32_t>(std::min(units, most))),
-               Tiling::kSharedBytes, &kernel, Tiling::kThreads);
+  // A block takes one unit after the other, and copies the next one's operands while it stores.
+  const int64_t blocks =
+      std::min<int64_t>(kernel.units.tiles * args.heads, LimitsOf(context).multiprocessors);
+  LaunchKernel(context, entry, dim3(static_cast<uint32_t>(blocks)), Tiling::kSharedBytes, &kernel,
+               Tiling::kThreads);
 }
 
 }  // namespace sofie::kernels

@@ -10,20 +10,21 @@
 
 namespace sofie::kernels {
 
-// An operand of 16-bit elements in shared memory: matrices of 8 x 8 of them, 128 bytes without
-// gaps, of which 8 elements each are neighbours; those along k or, if the operand is transposed,
-// those along the other axis. `next_k` and `next_n` are the bytes from one matrix to the next along
-// either axis. PTX: no swizzling, where these are the leading and the stride byte offset.
-__device__ __forceinline__ uint64_t Operand(uint32_t shared_address, uint32_t next_k,
-                                            uint32_t next_n) {
-  return (shared_address & 0x3ffff) / 16 | static_cast<uint64_t>(next_k / 16) << 16 |
-         static_cast<uint64_t>(next_n / 16) << 32;
+// A right operand of 16 rows (k) and any number of columns (n) in shared memory: matrices of 8
+// columns, 8 elements of 16 bits each, one column after the other; of 8 columns the two matrices of
+// k = 0 … 7 and 8 … 15, then the next 8 columns. PTX: a K-major matrix without swizzling.
+__device__ __forceinline__ uint64_t RightOperand(uint32_t shared_address) {
+  constexpr uint64_t kNextK = 128;  // bytes from one matrix to that of the next 8 k
+  constexpr uint64_t kNextN = 256;  // and of the next 8 columns
+  return shared_address / 16 | kNextK / 16 << 16 | kNextN / 16 << 32;
 }
 
-// A right operand of 16 rows (k) and any number of columns (n): of 8 columns the two matrices of
-// k = 0 … 7 and 8 … 15, then those of the next 8 columns.
-__device__ __forceinline__ uint64_t RightOperand(uint32_t shared_address) {
-  return Operand(shared_address, 128, 256);
+// An operand in rows of 128 bytes, whose piece c of 16 bytes is where c ^ r % 8 would be in row r;
+// eight rows begin at a multiple of 1024. The rows' elements lie along k or, if the operand is
+// transposed, are 64 of the other axis. PTX: 128-byte swizzling.
+__device__ __forceinline__ uint64_t SwizzledOperand(uint32_t shared_address) {
+  constexpr uint64_t kNextRows = 1024;  // bytes from eight rows to the next eight
+  return shared_address / 16 | 1 << 16 | kNextRows / 16 << 32 | uint64_t{1} << 62;
 }
 
 // Before the first product, and where registers of products to come have been written.
@@ -62,10 +63,11 @@ __device__ __forceinline__ void FenceSharedMemory() {
 #define SOFIE_NAMES_32                                                          \
   "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, " \
   "%17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-#define SOFIE_NAMES_64                                                                      \
-  SOFIE_NAMES_32                                                                            \
-  ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, " \
-  "%49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define SOFIE_NAMES_40 SOFIE_NAMES_32 ", %32, %33, %34, %35, %36, %37, %38, %39"
+#define SOFIE_NAMES_64                                                                           \
+  SOFIE_NAMES_40                                                                                 \
+  ", %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, " \
+  "%58, %59, %60, %61, %62, %63"
 #define SOFIE_FROM_REGISTERS(type, d, a, b, add, transposed)                            \
   asm volatile(                                                                         \
       "{.reg .pred add; setp.ne.b32 add, %37, 0;"                                       \
@@ -74,24 +76,25 @@ __device__ __forceinline__ void FenceSharedMemory() {
       : SOFIE_SUMS_32(d, 0)                                                             \
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(add)), \
         "n"(static_cast<int>(transposed)))
-#define SOFIE_FROM_MEMORY_64(type, d, a, b, add)                                      \
-  asm volatile(                                                                       \
-      "{.reg .pred add; setp.ne.b32 add, %34, 0;"                                     \
-      "wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type " {" SOFIE_NAMES_32 \
-      "}, %32, %33, add, 1, 1, 0, 0;}"                                                \
-      : SOFIE_SUMS_32(d, 0)                                                           \
-      : "l"(a), "l"(b), "r"(static_cast<int>(add)))
-#define SOFIE_FROM_MEMORY_128(type, d, a, b, add)                                      \
-  asm volatile(                                                                        \
-      "{.reg .pred add; setp.ne.b32 add, %66, 0;"                                      \
-      "wgmma.mma_async.sync.aligned.m64n128k16.f32." type "." type " {" SOFIE_NAMES_64 \
-      "}, %64, %65, add, 1, 1, 0, 0;}"                                                 \
-      : SOFIE_SUMS_32(d, 0), SOFIE_SUMS_32(d, 32)                                      \
-      : "l"(a), "l"(b), "r"(static_cast<int>(add)))
+#define SOFIE_FROM_MEMORY(type, columns, names, a_name, b_name, add_name, a, b, add, ...)      \
+  asm volatile("{.reg .pred add; setp.ne.b32 add, " add_name                                   \
+               ", 0;"                                                                          \
+               "wgmma.mma_async.sync.aligned.m64n" columns "k16.f32." type "." type " {" names \
+               "}, " a_name ", " b_name ", add, 1, 1, 0, 0;}"                                  \
+               : __VA_ARGS__                                                                   \
+               : "l"(a), "l"(b), "r"(static_cast<int>(add)))
+#define SOFIE_FROM_MEMORY_64(type, d, a, b, add) \
+  SOFIE_FROM_MEMORY(type, "64", SOFIE_NAMES_32, "%32", "%33", "%34", a, b, add, SOFIE_SUMS_32(d, 0))
+#define SOFIE_FROM_MEMORY_80(type, d, a, b, add)                                \
+  SOFIE_FROM_MEMORY(type, "80", SOFIE_NAMES_40, "%40", "%41", "%42", a, b, add, \
+                    SOFIE_SUMS_32(d, 0), SOFIE_SUMS_8(d, 32))
+#define SOFIE_FROM_MEMORY_128(type, d, a, b, add)                                \
+  SOFIE_FROM_MEMORY(type, "128", SOFIE_NAMES_64, "%64", "%65", "%66", a, b, add, \
+                    SOFIE_SUMS_32(d, 0), SOFIE_SUMS_32(d, 32))
 
 // d[64, 64] (+)= a[64, 16] · b[16, 64] by a warpgroup, in its own time. Warp w has rows 16 w …
 // 16 w + 15 of a and d, in fragments as MultiplyAdd's; d's columns 8 j … 8 j + 7 are d[4 j] …
-// d[4 j + 3]. Without `add`, d is overwritten. `kTransposed`: b is (Operand).
+// d[4 j + 3]. Without `add`, d is overwritten. `kTransposed`: b is, in memory.
 template <Precision kPrecision, bool kTransposed = false>
 __device__ __forceinline__ void MultiplyGroup(float (&d)[32], const uint32_t (&a)[4], uint64_t b,
                                               bool add) {
@@ -104,16 +107,21 @@ __device__ __forceinline__ void MultiplyGroup(float (&d)[32], const uint32_t (&a
 #endif
 }
 
-// The same with all of a[64, 16] in shared memory, for 64 or 128 columns.
+// The same with all of a[64, 16] in shared memory, for 64, 80 or 128 columns.
 template <Precision kPrecision, int kSums>
 __device__ __forceinline__ void MultiplyGroup(float (&d)[kSums], uint64_t a, uint64_t b, bool add) {
-  static_assert(kSums == 32 || kSums == 64);
+  constexpr bool kIsHalf = kPrecision == Precision::kFloat16;
+  static_assert(kSums == 32 || kSums == 40 || kSums == 64);
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
-  if constexpr (kSums == 32 && kPrecision == Precision::kFloat16) {
+  if constexpr (kSums == 32 && kIsHalf) {
     SOFIE_FROM_MEMORY_64("f16", d, a, b, add);
   } else if constexpr (kSums == 32) {
     SOFIE_FROM_MEMORY_64("bf16", d, a, b, add);
-  } else if constexpr (kPrecision == Precision::kFloat16) {
+  } else if constexpr (kSums == 40 && kIsHalf) {
+    SOFIE_FROM_MEMORY_80("f16", d, a, b, add);
+  } else if constexpr (kSums == 40) {
+    SOFIE_FROM_MEMORY_80("bf16", d, a, b, add);
+  } else if constexpr (kIsHalf) {
     SOFIE_FROM_MEMORY_128("f16", d, a, b, add);
   } else {
     SOFIE_FROM_MEMORY_128("bf16", d, a, b, add);
@@ -124,9 +132,12 @@ __device__ __forceinline__ void MultiplyGroup(float (&d)[kSums], uint64_t a, uin
 #undef SOFIE_SUMS_8
 #undef SOFIE_SUMS_32
 #undef SOFIE_NAMES_32
+#undef SOFIE_NAMES_40
 #undef SOFIE_NAMES_64
 #undef SOFIE_FROM_REGISTERS
+#undef SOFIE_FROM_MEMORY
 #undef SOFIE_FROM_MEMORY_64
+#undef SOFIE_FROM_MEMORY_80
 #undef SOFIE_FROM_MEMORY_128
 
 // Leaves the threads of a warpgroup kRegisters registers each, a multiple of 8; the others can take
