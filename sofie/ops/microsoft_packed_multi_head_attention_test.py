@@ -1,4 +1,4 @@
-"""PackedMultiHeadAttention of com.microsoft, which ONNX Runtime has for CUDA only: against NumPy."""
+"""PackedMultiHeadAttention of com.microsoft, which ONNX Runtime lacks on CPUs: against NumPy."""
 
 from collections.abc import Mapping
 from typing import Any
