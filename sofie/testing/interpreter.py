@@ -93,7 +93,9 @@ def _memory(view: Array, elements: int, is_strided: bool) -> Array:
     """What a session finds at the view's address, up to its last element if it has strides."""
     if not is_strided:
         return np.ascontiguousarray(view).reshape(-1).copy()
-    return np.lib.stride_tricks.as_strided(view, (elements,), (view.itemsize,)).copy()
+    bits = view.view(f"u{view.itemsize}")  # NumPy does this with types of its own only.
+    memory = np.lib.stride_tricks.as_strided(bits, (elements,), (view.itemsize,))
+    return memory.copy().view(view.dtype)
 
 
 class _Machine:
