@@ -533,6 +533,8 @@ def broadcast(a: Expr, b: Expr) -> Expr:
     return a if same(a, b) else Broadcast(a, b)
 
 
+# SymPy takes its time over choices between long sums, and branches repeat them.
+@functools.lru_cache(maxsize=4096)
 def largest(a: Expr, b: Expr) -> Expr:
     """The larger one, without a choice where the sizes leave none."""
     difference = sympy.expand(a - b)
@@ -541,6 +543,7 @@ def largest(a: Expr, b: Expr) -> Expr:
     return b if difference.is_nonpositive else sympy.Max(a, b)
 
 
+@functools.lru_cache(maxsize=4096)
 def smallest(a: Expr, b: Expr) -> Expr:
     """The smaller one, likewise."""
     difference = sympy.expand(a - b)

@@ -1,5 +1,7 @@
 """Symbolic sizes."""
 
+from collections.abc import Callable
+
 import onnx_ir
 import pytest
 import sympy
@@ -148,3 +150,10 @@ def test_printed_text_means_what_the_expression_means(expr: sympy.Expr, value: i
     text = text.replace("sofie::Max", "max").replace("sofie::Min", "min")
     text = text.replace(" / ", " // ")
     assert eval(text, {"__builtins__": {}}, {"max": max, "min": min, "s0": 7, "s1": 2}) == value
+
+
+@pytest.mark.parametrize("choose", [dims.largest, dims.smallest])
+def test_a_choice_is_made_once(choose: Callable[[sympy.Expr, sympy.Expr], sympy.Expr]) -> None:
+    """SymPy takes seconds for long sums; each branch of a condition repeats those of the others."""
+    a, b = dims.FloorDiv(_S0 + 7, sympy.Integer(2)), _S1 - dims.FloorDiv(_S0, sympy.Integer(3))
+    assert choose(a, b) is choose(a, b)

@@ -3,7 +3,7 @@
 https://onnx.ai/onnx/operators/onnx__MeanVarianceNormalization.html
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from sofie.ir import dtype
 from sofie.ir.builder import Builder
@@ -18,12 +18,22 @@ from sofie.ops.registry import operator
 _EPSILON = 1e-9
 
 
-@operator("MeanVarianceNormalization", since=9, dtypes=dtype.FLOATS)
+def _axes(node: Node) -> tuple[int, ...]:
+    return node.attr_ints("axes") or (0, 2, 3)
+
+
+def _check(node: Node) -> Iterator[str]:
+    rank = len(node.shape(0))
+    if not all(-rank <= axis < rank for axis in _axes(node)):
+        yield f"axes {_axes(node)} of an input of rank {rank}"
+
+
+@operator("MeanVarianceNormalization", since=9, dtypes=dtype.FLOATS, check=_check)
 def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor]:
     """``(x - mean) / (deviation + 1e-9)``."""
     x = inputs[0]
     assert x is not None
-    axes = sorted(a % x.rank for a in node.attr_ints("axes") or (0, 2, 3))
+    axes = sorted({axis % x.rank for axis in _axes(node)})
     number = dtype.wide(x.dtype)
 
     def finish(value: Expr, _: Index) -> Expr:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from sofie.testing.operators import Array, Dims, graph, hold
+from sofie.importer.errors import ModelError
+from sofie.testing.operators import Array, Dims, compile_graph, graph, hold
 
 _CASES = [{"N": 3, "C": 4, "M": 5}, {"N": 1, "C": 2, "M": 1}, {"N": 2, "C": 6, "M": 40}]
 
@@ -160,3 +161,14 @@ def test_lrn(size: int) -> None:
         return [x / (1.5 + 0.2 / size * sums) ** 0.6]
 
     hold(model, _CASES, reference=reference)
+
+
+def test_mean_and_variance_over_axes_that_the_input_does_not_have() -> None:
+    model = graph(
+        [helper.make_node("MeanVarianceNormalization", ["x"], ["y"], axes=[0, 2, 3])],
+        {"x": ("float32", ["N", 3, "M"])},
+        {"y": ("float32", ["N", 3, "M"])},
+        opset=13,
+    )
+    with pytest.raises(ModelError, match=r"axes \(0, 2, 3\) of an input of rank 3"):
+        compile_graph(model)

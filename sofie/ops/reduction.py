@@ -98,9 +98,9 @@ def _apart(x: Tensor, axes: Sequence[dims.Expr]) -> SplitAxes:
 
 def reduced_axes(b: Builder, x: Tensor, axes: Sequence[dims.Expr]) -> tuple[Tensor, list[int]]:
     """The tensor and its axes to reduce, all numbers; the others are those of the result."""
+    require_axes(b, axes, x.rank)
     if all(axis.is_Integer for axis in axes):
         return x, [int(axis) for axis in axes]
-    require_axes(b, axes, x.rank)
     return _apart(x, axes), list(range(x.rank, 2 * x.rank))
 
 

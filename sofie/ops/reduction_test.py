@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from onnx import helper
 
+from sofie.importer.errors import ModelError
 from sofie.testing import interpreter
 from sofie.testing.operators import Array, compile_graph, graph, hold
 
@@ -183,3 +184,18 @@ def test_an_axis_out_of_range_at_run_time() -> None:
     feeds = {"x": np.zeros((2, 4), np.float32), "a": np.array([2])}
     with pytest.raises(interpreter.RequirementError, match="total: an axis is out of range"):
         interpreter.run(program, feeds)
+
+
+def test_a_constant_axis_that_the_input_does_not_have_is_refused() -> None:
+    """One that only constant folding comes to know: ONNX's checker sees no fault."""
+    model = graph(
+        [
+            helper.make_node("Add", ["one", "one"], ["axes"]),
+            helper.make_node("ReduceMean", ["x", "axes"], ["y"], keepdims=0),
+        ],
+        {"x": ("float32", ["N", "M"])},
+        {"y": ("float32", ["N"])},
+        {"one": np.array([1])},
+    )
+    with pytest.raises(ModelError, match="an axis is out of range for rank 2"):
+        compile_graph(model)
