@@ -10,6 +10,7 @@ from sofie.emit.names import is_identifier
 from sofie.importer.check import check
 from sofie.importer.errors import ModelError
 from sofie.importer.load import load
+from sofie.ir import dims
 from sofie.ir.program import Precision
 from sofie.passes import pipeline
 from sofie.passes.reduce_rank import LowRank
@@ -53,4 +54,7 @@ def compile_model(request: Request) -> dict[str, bytes]:
         reduced=reduced,
         host=host.versions(request.compiler_macros),
     )
-    return sources.render(program, options)
+    try:
+        return sources.render(program, options)
+    except dims.SizeError as error:
+        raise ModelError(str(error)) from error

@@ -79,6 +79,22 @@ def test_kernels_carry_no_sizes(tmp_path: pathlib.Path) -> None:
     assert "d.s0" in text
 
 
+def test_a_size_that_no_number_of_the_machine_can_be_is_refused(tmp_path: pathlib.Path) -> None:
+    """Its product with what the host reads at run time is beyond 64 bits."""
+    model = graph(
+        [
+            helper.make_node("Mul", ["n", "huge"], ["product"]),
+            helper.make_node("Mul", ["product", "huge"], ["extents"]),
+            helper.make_node("Expand", ["x", "extents"], ["y"]),
+        ],
+        {"x": ("float32", [1]), "n": ("int64", [1])},
+        {"y": ("float32", ["M"])},
+        {"huge": np.array([2**40])},
+    )
+    with pytest.raises(ModelError, match="1208925819614629174706176 in a size has more than 64"):
+        _compile(tmp_path, model)
+
+
 def test_a_namespace_must_be_an_identifier(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "m.onnx"
     onnx.save(_model("N"), str(path))

@@ -5,22 +5,24 @@ from onnx import helper
 
 from sofie.importer.check import check
 from sofie.importer.errors import ModelError
-from sofie.testing.operators import graph, import_model
+from sofie.testing.operators import Dims, graph, import_model
 
 
 def test_every_node_is_named() -> None:
     nodes = [
-        helper.make_node("Det", ["x"], ["a"], name="first"),
+        helper.make_node("Unheard", ["x"], ["a"], name="first", domain="nobody"),
         helper.make_node("Relu", ["x"], ["b"], name="fine"),
-        helper.make_node("Det", ["b"], ["c"], name="second"),
+        helper.make_node("Unheard", ["b"], ["c"], name="second", domain="nobody"),
     ]
-    model = graph(nodes, {"x": ("float32", ["N", 3, 3])}, {"a": "float32", "c": "float32"})
+    shape: Dims = ["N", 3, 3]
+    outputs = {name: ("float32", shape) for name in ("a", "c")}
+    model = graph(nodes, {"x": ("float32", shape)}, outputs, domains={"nobody": 1})
     with pytest.raises(ModelError) as caught:
         check(import_model(model))
     message = str(caught.value)
     assert "2 things" in message
-    assert "first (Det): the operator is not supported" in message
-    assert "second (Det): the operator is not supported" in message
+    assert "first (nobody.Unheard): the operator is not supported" in message
+    assert "second (nobody.Unheard): the operator is not supported" in message
     assert "fine" not in message
 
 

@@ -35,6 +35,10 @@ _NOMINAL = (64, 101, 103, 107, 109, 113, 127, 131)
 _NOMINAL_ELEMENT = 2
 
 
+class SizeError(ValueError):
+    """A size that no run can have."""
+
+
 class FloorDiv(sympy.Function):
     """``floor(a / b)`` of integers, kept whole so that it prints as one division; 0 if b is 0."""
 
@@ -47,12 +51,31 @@ class FloorDiv(sympy.Function):
 
     @classmethod
     def eval(cls, a: Expr, b: Expr) -> Expr | None:
-        """Folds divisions of numbers and by one."""
+        """Folds divisions of numbers and by one; takes out what is divisible."""
         if b == 1:
             return a
         if a.is_Integer and b.is_Integer:
             return sympy.Integer(int(a) // int(b)) if b != 0 else ZERO
-        return None
+        whole, rest = _multiples(a, b)
+        result = whole + cls(rest, b) if whole != 0 else None
+        # What is known not to be negative must be known so afterwards.
+        return (
+            None if result is None or (a.is_nonnegative and not result.is_nonnegative) else result
+        )
+
+
+def _multiples(a: Expr, b: Expr) -> tuple[Expr, Expr]:
+    """``whole`` and ``rest`` with ``a == whole * b + rest``; 0 and ``a`` unless ``b`` is a number."""
+    whole, rest = ZERO, ZERO
+    if not b.is_Integer or b <= 0:
+        return ZERO, a
+    for term in sympy.Add.make_args(a):
+        factor, other = term.as_coeff_Mul()
+        divisible = factor.is_Integer and (other == 1 or factor % b == 0)
+        quotient = sympy.Integer(factor // b) if divisible else ZERO
+        whole += quotient * other
+        rest += term - quotient * b * other
+    return whole, rest
 
 
 class FloorMod(sympy.Function):
@@ -66,12 +89,15 @@ class FloorMod(sympy.Function):
 
     @classmethod
     def eval(cls, a: Expr, b: Expr) -> Expr | None:
-        """Folds remainders of numbers and by one."""
+        """Folds remainders of numbers and by one; leaves out what is divisible."""
         if b == 1:
             return ZERO
         if a.is_Integer and b.is_Integer:
             return sympy.Integer(int(a) % int(b)) if b != 0 else a
-        return None
+        whole, rest = _multiples(a, b)
+        return (
+            None if whole == 0 or (a.is_nonnegative and not rest.is_nonnegative) else cls(rest, b)
+        )
 
 
 class NotOne(sympy.Function):
@@ -424,28 +450,38 @@ def evaluate(value: Expr, lookup: Callable[[sympy.Symbol], Any]) -> Any:
     if value.is_Pow:
         return parts[0] ** parts[1]
     if isinstance(value, FloorDiv | FloorMod):
-        by = np.asarray(parts[1])
-        whole = np.where(by == 0, 0, parts[0] // np.where(by == 0, 1, by))
-        return whole if isinstance(value, FloorDiv) else parts[0] - by * whole
+        a, b = parts
+        whole = _where(b == 0, 0, a // _where(b == 0, 1, b))
+        return whole if isinstance(value, FloorDiv) else a - b * whole
     if isinstance(value, Broadcast):
-        return np.where(np.asarray(parts[0]) == 1, parts[1], parts[0])
+        return _where(parts[0] == 1, parts[1], parts[0])
     if isinstance(value, NotOne):
-        return np.where(np.asarray(parts[0]) == 1, 0, 1)
+        return _where(parts[0] == 1, 0, 1)
     if isinstance(value, IsNegative):
-        return np.where(np.asarray(parts[0]) < 0, 1, 0)
+        return _where(parts[0] < 0, 1, 0)
     if isinstance(value, Equals):
-        return np.where(np.asarray(parts[0]) == parts[1], 1, 0)
+        return _where(parts[0] == parts[1], 1, 0)
     if isinstance(value, Where):
-        return np.where(np.asarray(parts[0]) != 0, parts[1], parts[2])
+        return _where(parts[0] != 0, parts[1], parts[2])
     if isinstance(value, Floor):
         return math.floor(parts[0])
     if isinstance(value, Steps):
         return count_steps(*parts)
     if isinstance(value, sympy.Max):
-        return functools.reduce(np.maximum, parts)
+        return functools.reduce(lambda a, b: _where(a < b, b, a), parts)
     if isinstance(value, sympy.Min):
-        return functools.reduce(np.minimum, parts)
+        return functools.reduce(lambda a, b: _where(b < a, b, a), parts)
     raise ValueError(f"no value for the size expression {value} ({type(value).__name__})")
+
+
+def _where(condition: Any, then: Any, other: Any) -> Any:
+    """A choice for each element of an array, or one of two of Python's numbers as they are.
+
+    NumPy's own numbers have 64 bits, and sizes of a damaged file may have more.
+    """
+    if np.ndim(condition):
+        return np.where(condition, then, other)
+    return then if condition else other
 
 
 def unpack(
@@ -538,18 +574,34 @@ def broadcast(a: Expr, b: Expr) -> Expr:
 def largest(a: Expr, b: Expr) -> Expr:
     """The larger one, without a choice where the sizes leave none."""
     difference = sympy.expand(a - b)
-    if difference.is_nonnegative:
+    if _is_not_negative(difference):
         return a
-    return b if difference.is_nonpositive else sympy.Max(a, b)
+    return b if _is_not_negative(-difference) else sympy.Max(a, b)
 
 
 @functools.lru_cache(maxsize=4096)
 def smallest(a: Expr, b: Expr) -> Expr:
     """The smaller one, likewise."""
     difference = sympy.expand(a - b)
-    if difference.is_nonpositive:
+    if _is_not_negative(-difference):
         return a
-    return b if difference.is_nonnegative else sympy.Min(a, b)
+    return b if _is_not_negative(difference) else sympy.Min(a, b)
+
+
+def _is_not_negative(total: Expr) -> bool:
+    """True where it is seen that a sum is never negative, whatever its quotients are rounded to."""
+    while not total.is_nonnegative:
+        terms = [term.as_coeff_Mul() for term in sympy.Add.make_args(total)]
+        found = [(f, q) for f, q in terms if isinstance(q, FloorDiv) and q.args[1].is_positive]
+        if not found:
+            return False
+        # The outermost one first: what is inside of it may be another term.
+        factor, quotient = max(found, key=lambda term: term[1].count_ops())
+        a, b = quotient.args
+        # It is at most a / b, and less than 1 below.
+        bound = a if factor < 0 else a - b + 1
+        total = sympy.expand(total + factor * (bound / b - quotient))
+    return True
 
 
 def clamp(value: Expr, low: Expr, high: Expr) -> Expr:
@@ -571,12 +623,17 @@ def to_cpp(expr: Expr, name: Callable[[sympy.Symbol], str]) -> str:
     """The expression in C++ on signed integers, every symbol spelled by ``name``.
 
     It may call functions of ``sofie/runtime/sizes.h``.
+
+    Raises:
+      SizeError: it has numbers that are too large for that.
     """
     return _print(sympy.sympify(expr), name)
 
 
 def _print(expr: Expr, name: Callable[[sympy.Symbol], str]) -> str:
     if expr.is_Integer:
+        if abs(int(expr)) >= 1 << 63:
+            raise SizeError(f"the number {expr} in a size has more than 64 bits")
         return str(int(expr))
     if expr.is_Symbol:
         return name(expr)

@@ -58,7 +58,7 @@ def test_round_trip(size: sympy.Expr) -> None:
 
 def test_divisions_round_down_at_every_size() -> None:
     # Sizes may be 0, and C++'s own division rounds towards zero.
-    assert _cpp(dims.FloorDiv(_S0 - 1, sympy.Integer(2))) == "sofie::FloorDiv(s0 - 1, 2)"
+    assert _cpp(dims.FloorDiv(_S0 - _S1, sympy.Integer(2))) == "sofie::FloorDiv(s0 - s1, 2)"
     assert _cpp(dims.FloorMod(_S0, _S1)) == "sofie::FloorMod(s0, s1)"
 
 
@@ -157,3 +157,33 @@ def test_a_choice_is_made_once(choose: Callable[[sympy.Expr, sympy.Expr], sympy.
     """SymPy takes seconds for long sums; each branch of a condition repeats those of the others."""
     a, b = dims.FloorDiv(_S0 + 7, sympy.Integer(2)), _S1 - dims.FloorDiv(_S0, sympy.Integer(3))
     assert choose(a, b) is choose(a, b)
+
+
+def test_sizes_of_a_damaged_file_do_not_overflow() -> None:
+    """Numbers beyond 64 bits: a size that no run can have, which has a nominal value anyway."""
+    huge = sympy.Integer(2**62) * 8
+    size = dims.FloorDiv(huge * _S0 * sympy.Max(_S1, 3), sympy.Max(_S0, 5)) + huge
+    assert dims.nominal(size) > 2**64
+    with pytest.raises(dims.SizeError, match="more than 64 bits"):
+        _cpp(size)
+
+
+@pytest.mark.parametrize("n", [0, 1, 6, 7])
+def test_divisions_leave_out_what_is_divisible(n: int) -> None:
+    two = sympy.Integer(2)
+    size = 4 * _S0 - 2 * _S1 + 3
+    assert dims.FloorDiv(4 * _S0 - 2, two) == 2 * _S0 - 1
+    assert dims.FloorDiv(6 * dims.FloorDiv(_S0, two), two) == 3 * dims.FloorDiv(_S0, two)
+    assert int(dims.FloorDiv(size, two).subs({_S0: n, _S1: 5})) == (4 * n - 7) // 2
+    assert int(dims.FloorMod(size + _S0, two).subs({_S0: n, _S1: 5})) == (5 * n - 7) % 2
+
+
+def test_choices_know_how_quotients_are_rounded() -> None:
+    """What an axis is after it was halved and doubled is never more than what it was."""
+    half = dims.FloorDiv(_S0, sympy.Integer(2))
+    quarter = dims.FloorDiv(half, sympy.Integer(2))
+    assert dims.smallest(2 * half, _S0) == 2 * half
+    assert dims.largest(4 * quarter, _S0) == _S0
+    assert dims.smallest(2 * half + 2, _S0) == _S0
+    assert dims.smallest(2 * half + 1, _S0) == _S0
+    assert dims.smallest(3 * half, _S0).has(sympy.Min)
