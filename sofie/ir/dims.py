@@ -65,7 +65,7 @@ class FloorDiv(sympy.Function):
 
 
 def _multiples(a: Expr, b: Expr) -> tuple[Expr, Expr]:
-    """``whole`` and ``rest`` with ``a == whole * b + rest``; 0 and ``a`` unless ``b`` is a number."""
+    """What is divisible by a number, divided by it, and the rest; 0 and ``a`` for other ``b``."""
     whole, rest = ZERO, ZERO
     if not b.is_Integer or b <= 0:
         return ZERO, a
