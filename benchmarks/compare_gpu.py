@@ -29,7 +29,7 @@ import torch
 from absl import app, flags
 
 from benchmarks import particle_net_torch
-from models import particle_net, reference_case
+from models import reference_case
 
 _LATENCY = flags.DEFINE_string("latency", "benchmarks/latency", "The program that times sofie.")
 _MODEL = flags.DEFINE_string("model", "models/particle_net.onnx", "The ONNX file.")
@@ -79,11 +79,12 @@ def _error(actual: np.ndarray, expected: np.ndarray) -> float:
     return float(np.linalg.norm(actual - expected) / np.linalg.norm(expected))
 
 
-def _case(network: torch.nn.Module, sizes: tuple[int, int, int]) -> Case:
-    random = np.random.default_rng(20_261_130)
-    drawn = particle_net.sample(random, *sizes)
-    names = [f"{p}_{kind}" for p in ("pf", "sv") for kind in ("points", "features", "mask")]
-    inputs = {name: drawn[name].astype(np.float32) for name in names}
+def _case(model: onnx.ModelProto, network: torch.nn.Module, sizes: tuple[int, int, int]) -> Case:
+    symbols = dict(zip(("N", "n_pf", "n_sv"), sizes, strict=True))
+    shapes = reference_case.input_shapes(model, symbols)
+    drawn = reference_case.random_inputs(model, shapes, seed=20_261_130)
+    # Without padding.
+    inputs = {k: np.ones_like(x) if k.endswith("mask") else x for k, x in drawn.items()}
     parts = []
     with torch.inference_mode():
         for first in range(0, sizes[0], 64):  # float64 takes much memory
@@ -285,11 +286,12 @@ def _plot_steps(trace: pathlib.Path, path: pathlib.Path) -> None:
 
 
 def _measure(folder: pathlib.Path) -> Iterator[dict[str, object]]:
-    network = particle_net_torch.load(onnx.load(_MODEL.value)).cuda()
-    exact = particle_net_torch.load(onnx.load(_MODEL.value)).cuda().double()
+    model = onnx.load(_MODEL.value)
+    network = particle_net_torch.load(model).cuda()
+    exact = particle_net_torch.load(model).cuda().double()
     for text in _SIZES.value:
         n, n_pf, n_sv = map(int, text.split(","))
-        case = _case(exact, (n, n_pf, n_sv))
+        case = _case(model, exact, (n, n_pf, n_sv))
         for precision in _PRECISIONS.value:
             about = {"precision": precision, "N": n, "n_pf": n_pf, "n_sv": n_sv}
             for result in _sofie(case, precision, folder):

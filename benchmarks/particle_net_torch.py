@@ -6,17 +6,35 @@ its time is that of the usual implementation. See ``models/particle_net.py`` for
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import onnx
 import torch
 from onnx import numpy_helper
 from torch import nn
 
-from models import particle_net
+from models import jet_inputs, particle_net
+from models.jet_inputs import Feature
 
 
 def _block(inputs: int, outputs: int, rank: int) -> tuple[nn.Module, nn.Module]:
     convolution = (nn.Conv1d, nn.Conv2d)[rank - 1](inputs, outputs, 1, bias=False)
     return convolution, (nn.BatchNorm1d, nn.BatchNorm2d)[rank - 1](outputs)
+
+
+class Standardisation(nn.Module):
+    """(value - centre) / scale, limited."""
+
+    def __init__(self, features: Sequence[Feature]) -> None:
+        super().__init__()
+        for part in ("centre", "scale"):
+            values = torch.tensor([getattr(feature, part) for feature in features])
+            self.register_buffer(part, values[:, None], persistent=False)
+
+    def forward(self, value: torch.Tensor) -> torch.Tensor:
+        """Of value [N, features, P]."""
+        limit = jet_inputs.LIMIT
+        return ((value - self.centre) / self.scale).clamp(-limit, limit)
 
 
 class EdgeConv(nn.Module):
@@ -55,13 +73,14 @@ class ParticleNet(nn.Module):
     def __init__(self) -> None:
         super().__init__()
 
-        def collection(channels: int) -> nn.Module:
+        def collection(features: Sequence[Feature]) -> nn.Module:
+            channels = len(features)
             convolution, normalization = _block(channels, particle_net.COLLECTION_CHANNELS, 1)
             layers = nn.Sequential(nn.BatchNorm1d(channels), convolution, normalization, nn.ReLU())
-            return nn.ModuleDict({"fc": layers})
+            return nn.ModuleDict({"standardise": Standardisation(features), "fc": layers})
 
-        self.pf_conv = collection(particle_net.PF_FEATURES)
-        self.sv_conv = collection(particle_net.SV_FEATURES)
+        self.pf_conv = collection(particle_net.COLLECTIONS["pf"])
+        self.sv_conv = collection(particle_net.COLLECTIONS["sv"])
         widths = (particle_net.COLLECTION_CHANNELS, *particle_net.EDGE_CHANNELS)
         self.pn = nn.ModuleDict(
             {
@@ -91,13 +110,14 @@ class ParticleNet(nn.Module):
         sv_mask: torch.Tensor,
     ) -> torch.Tensor:
         """Inputs in the order of the ONNX file."""
-        features = torch.cat(
-            (
-                self.pf_conv["fc"](pf_features * pf_mask) * pf_mask,
-                self.sv_conv["fc"](sv_features * sv_mask) * sv_mask,
-            ),
-            2,
+        pf, sv = (
+            collection["fc"](collection["standardise"](values) * mask) * mask
+            for collection, values, mask in (
+                (self.pf_conv, pf_features, pf_mask),
+                (self.sv_conv, sv_features, sv_mask),
+            )
         )
+        features = torch.cat((pf, sv), 2)
         mask = torch.cat((pf_mask, sv_mask), 2)
         points = torch.cat((pf_points, sv_points), 2) * mask
         features = features * mask

@@ -86,10 +86,19 @@ Constituents ReadConstituents(const std::map<std::string, NpyArray>& arrays,
 Jets FromArrays(const std::string& path) {
   const std::map<std::string, NpyArray> arrays = sofie::ReadNpz(path);
   Jets jets{ReadConstituents(arrays, "pf", kParticleFeatures, path),
-            ReadConstituents(arrays, "sv", kVertexFeatures, path)};
+            ReadConstituents(arrays, "sv", kVertexFeatures, path),
+            {}};
   if (jets.vertices.offsets.size() != jets.particles.offsets.size()) {
     Fail(path, "'pf_offsets' has " + std::to_string(jets.size()) + " jets, but 'sv_offsets' has " +
                    std::to_string(jets.vertices.offsets.size() - 1) + ".");
+  }
+  if (const auto label = arrays.find("label"); label != arrays.end()) {
+    const std::string where = path + ", 'label'";
+    if (label->second.shape != std::vector<int64_t>{jets.size()}) {
+      Fail(where, "the array has shape " + ShapeOf(label->second) + ", not [" +
+                      std::to_string(jets.size()) + "].");
+    }
+    jets.labels = Elements<int32_t>(label->second, "i4", "int32", where);
   }
   return jets;
 }

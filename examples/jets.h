@@ -9,7 +9,7 @@
 namespace examples {
 
 inline constexpr int64_t kPointAxes = 2;          // Δη, Δφ from the jet axis
-inline constexpr int64_t kParticleFeatures = 20;  // as listed in jet_features.py
+inline constexpr int64_t kParticleFeatures = 20;  // as listed in models/training/jet_features.py
 inline constexpr int64_t kVertexFeatures = 11;
 
 // What a jet holds of one kind, particles or vertices, for all jets one after another: jet j owns
@@ -26,14 +26,15 @@ struct Constituents {
 struct Jets {
   Constituents particles;
   Constituents vertices;
+  std::vector<int32_t> labels;  // [jets]: the true class; empty if the file doesn't say
 
   int64_t size() const { return static_cast<int64_t>(particles.offsets.size()) - 1; }
 };
 
 // Reads jets from
-//   *.npz  the arrays pf_offsets, pf_points, pf_features, sv_offsets, sv_points and sv_features
-//   that
-//          make_jets.py describes; others in the file are not looked at.
+//   *.npz  the arrays pf_offsets, pf_points, pf_features, sv_offsets, sv_points and sv_features,
+//          and label if there is one, that models/training/make_jets.py describes; others in the
+//          file are not looked at.
 //   *.npy  one float32 array [jets, particles, 22], a particle being Δη, Δφ and its 20 features;
 //          the jets have no vertices. Particles that are all zero at the end of a jet are padding
 //          and left out.

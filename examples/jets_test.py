@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import pathlib
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
 from numpy.lib.npyio import NpzFile
 
-from examples import jet_features
+from models import jet_inputs
+from models.jet_inputs import Feature
 
-_FILE = pathlib.Path(jet_features.__file__).parent / "data" / "jets.npz"
+_FILE = pathlib.Path(__file__).parent / "data" / "jets.npz"
 _JETS = 1000
 
 
@@ -49,10 +50,10 @@ def test_arrays(jets: NpzFile) -> None:
 def test_sizes(jets: NpzFile) -> None:
     particles, vertices = (np.diff(jets[f"{kind}_offsets"]) for kind in ("pf", "sv"))
     assert jets["pf_offsets"][0] == jets["sv_offsets"][0] == 0
-    assert (particles.min(), particles.max()) == (11, 124)
-    assert (vertices.min(), vertices.max()) == (0, 8)
-    assert np.mean(vertices == 0) == pytest.approx(1 / 3, abs=0.05)
-    assert np.sum(particles + vertices < 17) == 3
+    assert (particles.min(), particles.max()) == (10, 122)
+    assert (vertices.min(), vertices.max()) == (0, 6)
+    assert np.mean(vertices == 0) == pytest.approx(0.22, abs=0.01)
+    assert np.sum(particles + vertices < 17) == 5
 
 
 def test_jets_are_what_their_label_says(jets: NpzFile) -> None:
@@ -61,11 +62,18 @@ def test_jets_are_what_their_label_says(jets: NpzFile) -> None:
     assert jets["jet_pt"].min() > 400
     assert np.abs(jets["jet_eta"]).max() < 2.4
     # Masses in GeV of the particles that the jets hold.
-    for index, expected in {2: 80.4, 3: 91.2, 4: 91.2, 5: 125, 6: 172.5}.items():
-        assert np.median(mass[label == index]) == pytest.approx(expected, rel=0.05)
+    for name, expected in {"w_qq": 80.4, "z_bb": 91.2, "h_bb": 125, "t_bqq": 172.5}.items():
+        own = mass[label == jet_inputs.CLASSES.index(name)]
+        assert np.median(own) == pytest.approx(expected, rel=0.05)
     vertices = np.diff(jets["sv_offsets"])
-    assert vertices[label == 0].max() == 0
-    assert vertices[label == 4].mean() > 2
+    # Hadrons with b decay to hadrons with c, strange ones decay too.
+    for name, least, most in (
+        ("qcd_light", 0.1, 0.5),
+        ("qcd_c", 1, 1.6),
+        ("qcd_b", 1.8, 2.6),
+        ("z_bb", 2.6, 3.4),
+    ):
+        assert least < vertices[label == jet_inputs.CLASSES.index(name)].mean() < most
 
 
 def test_particles_belong_to_their_jets(jets: NpzFile) -> None:
@@ -73,23 +81,26 @@ def test_particles_belong_to_their_jets(jets: NpzFile) -> None:
     distance = np.linalg.norm(jets["pf_points"], axis=1)
     assert np.median(distance) < 0.4
     assert distance.max() < 2
-    names = [name for name, _, _ in jet_features.PARTICLE_FEATURES]
+    names = [feature.name for feature in jet_inputs.PARTICLE_FEATURES]
     pt = jets["pf_features"][:, names.index("log_pt")]
     # Descending within a jet.
     assert (np.diff(pt)[np.diff(owner) == 0] <= 0).all()
-    fraction = names.index("log_pt_fraction")
-    _, mean, scale = jet_features.PARTICLE_FEATURES[fraction]
-    fractions = np.exp(jets["pf_features"][:, fraction].astype(np.float64) * scale + mean)
+    fractions = np.exp(jets["pf_features"][:, names.index("log_pt_fraction")].astype(np.float64))
     # Transverse momenta add up to the jet's but for the directions of the particles.
     sums = np.bincount(owner, fractions)
     assert sums.min() > 1
     assert sums.max() < 1.5
 
 
-@pytest.mark.parametrize("kind", ["pf", "sv"])
-def test_features_are_standardised(jets: NpzFile, kind: str) -> None:
-    features = jets[f"{kind}_features"]
-    assert np.abs(features).max() <= 5
-    assert np.abs(features.mean(axis=0)).max() < 0.3
-    assert features.std(axis=0).min() > 0.3
-    assert features.std(axis=0).max() < 1.2
+@pytest.mark.parametrize(
+    ("kind", "features"),
+    [("pf", jet_inputs.PARTICLE_FEATURES), ("sv", jet_inputs.VERTEX_FEATURES)],
+)
+def test_the_standardisation_fits(jets: NpzFile, kind: str, features: Sequence[Feature]) -> None:
+    centre = np.array([feature.centre for feature in features])
+    scale = np.array([feature.scale for feature in features])
+    standard = (jets[f"{kind}_features"].astype(np.float64) - centre) / scale
+    assert np.abs(standard.mean(axis=0)).max() < 0.5
+    assert standard.std(axis=0).min() > 0.3
+    assert standard.std(axis=0).max() < 1.4
+    assert np.mean(np.abs(standard) > jet_inputs.LIMIT, axis=0).max() < 0.03

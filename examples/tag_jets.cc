@@ -17,6 +17,7 @@
 
 #include "examples/jet_batches.h"
 #include "examples/jets.h"
+#include "examples/score_plot.h"
 #include "models/particle_net.h"
 #include "tools/cpp/runfiles/runfiles.h"
 
@@ -25,33 +26,36 @@ namespace {
 
 constexpr char kUsage[] = R"(Tags jets with ParticleNet.
 
-    tag_jets [--input=FILE] [--device=cpu|openmp|cuda] [--batch=N]
+    tag_jets [--input=FILE] [--device=cpu|openmp|cuda] [--batch=N] [--plot=FILE]
 
 Prints a line for each jet, in the order of the file: its number, how many particles and vertices
-it has, the probability of each class and the most likely class. Jets of equal size are run
-together and none is padded. A jet that is too small for the model's nearest neighbours gets a line
-that says so.
+it has, the probability of each class and the most likely class; then, for each class, how many jets
+it found, how many there are, and how many of these it found. Jets of equal size are run together and
+none is padded. A jet that is too small for the model's nearest neighbours gets a line that says so.
 
-  --input=FILE   The jets; by default a sample of simulated jets, examples/data/jets.npz.
-                 .npz: the arrays pf_offsets, pf_points, pf_features, sv_offsets, sv_points and
-                       sv_features that examples/make_jets.py describes
+  --input=FILE   The jets; by default a sample of simulated jets, examples/data/jets.npz, on which
+                 the network was not trained.
+                 .npz: the arrays pf_offsets, pf_points, pf_features, sv_offsets, sv_points,
+                       sv_features and, for the truth, label, which
+                       models/training/make_jets.py describes
                  .npy: a float32 array [jets, particles, 22]: Δη, Δφ and 20 features of each
                        particle; no vertices; zeros after the last particle of a jet are left out
   --device=NAME  cpu: one thread (default); openmp: OMP_NUM_THREADS threads; cuda: the GPU, in a
                  build with CUDA (bazel run --config=cuda)
   --batch=N      The most jets to run at once, 128 by default.
+  --plot=FILE    Draws the distribution of each class's probabilities, as SVG.
   --help         Prints this.
 
-The model's weights are random numbers: it computes what a trained ParticleNet computes, but its
-probabilities say nothing about the jets.
+What the network was trained on, and how well it tags, is in models/training/README.md.
 )";
 
-// The classes in the order of the model's output; make_jets.py defines them.
-constexpr std::array kClasses = {"qcd_light", "qcd_heavy", "w_qq",  "z_qq",
-                                 "z_bb",      "h_bb",      "t_bqq", "t_bq"};
+// The classes in the order of the model's output; models/training/make_jets.py defines them.
+constexpr std::array kClasses = {"qcd_light", "qcd_c", "qcd_b", "w_qq",
+                                 "z_bb",      "h_bb",  "t_bqq", "t_bq"};
 
 struct Options {
   std::string input;
+  std::string plot;
   std::string device = "cpu";
   int64_t batch = 128;
   bool help = false;
@@ -67,7 +71,7 @@ Options ParseOptions(const std::vector<std::string>& arguments) {
       options.help = true;
       continue;
     }
-    if (name != "--input" && name != "--device" && name != "--batch") {
+    if (name != "--input" && name != "--device" && name != "--batch" && name != "--plot") {
       throw std::runtime_error("unknown argument '" + arguments[i] + "'; see --help.");
     }
     if (equals == std::string::npos && i + 1 == arguments.size()) {
@@ -77,6 +81,7 @@ Options ParseOptions(const std::vector<std::string>& arguments) {
         equals == std::string::npos ? arguments[++i] : arguments[i].substr(equals + 1);
     if (name == "--input") options.input = value;
     if (name == "--device") options.device = value;
+    if (name == "--plot") options.plot = value;
     if (name == "--batch") {
       const char* end = value.data() + value.size();
       const auto [stop, error] = std::from_chars(value.data(), end, options.batch);
@@ -95,12 +100,15 @@ sofie::Device DeviceNamed(const std::string& name) {
   throw std::runtime_error("--device=" + name + " is not one of cpu, openmp, cuda.");
 }
 
-// The file to read. `bazel run` starts programs in another folder than the user's, and names that.
+// A path as the user means it: `bazel run` starts programs in another folder, and names the user's.
+std::string UserPath(const std::string& path) {
+  const char* folder = std::getenv("BUILD_WORKING_DIRECTORY");
+  return folder == nullptr ? path : (std::filesystem::path(folder) / path).string();
+}
+
+// The file to read.
 std::string InputPath(const std::string& input, const char* program) {
-  if (!input.empty()) {
-    const char* folder = std::getenv("BUILD_WORKING_DIRECTORY");
-    return folder == nullptr ? input : (std::filesystem::path(folder) / input).string();
-  }
+  if (!input.empty()) return UserPath(input);
   using bazel::tools::cpp::runfiles::Runfiles;
   std::string error;
   const std::unique_ptr<Runfiles> runfiles(Runfiles::Create(program, &error));
@@ -115,6 +123,10 @@ std::string InputPath(const std::string& input, const char* program) {
 struct Tag {
   std::array<float, kClasses.size()> probabilities{};
   std::string refusal;  // why it has no probabilities
+
+  size_t Best() const {
+    return std::max_element(probabilities.begin(), probabilities.end()) - probabilities.begin();
+  }
 };
 
 void TagBatch(const Jets& jets, const JetBatch& batch, particle_net::Session& session,
@@ -163,9 +175,56 @@ void Print(const Jets& jets, const std::vector<Tag>& tags) {
       continue;
     }
     for (const float probability : tag.probabilities) std::printf(" %9.6f", probability);
-    const auto best = std::max_element(tag.probabilities.begin(), tag.probabilities.end());
-    std::printf("  %s\n", kClasses[best - tag.probabilities.begin()]);
+    std::printf("  %s\n", kClasses[tag.Best()]);
   }
+}
+
+// Whether a jet is known to be of this class.
+bool IsOf(const Jets& jets, int64_t jet, size_t label) {
+  return !jets.labels.empty() && jets.labels[jet] == static_cast<int32_t>(label);
+}
+
+// How many of the tagged jets were found to be of each class, beside the truth if it is known.
+void PrintClasses(const Jets& jets, const std::vector<Tag>& tags) {
+  const bool known = !jets.labels.empty();
+  std::printf("# class     found%s\n", known ? "  true  both" : "");
+  int64_t all = 0;
+  int64_t right = 0;
+  for (size_t label = 0; label < kClasses.size(); ++label) {
+    int64_t found = 0;
+    int64_t there = 0;
+    int64_t both = 0;
+    for (int64_t jet = 0; jet < jets.size(); ++jet) {
+      if (!tags[jet].refusal.empty()) continue;
+      const bool best = tags[jet].Best() == label;
+      found += best;
+      there += IsOf(jets, jet, label);
+      both += best && IsOf(jets, jet, label);
+    }
+    std::printf("# %-9s %5lld", kClasses[label], static_cast<long long>(found));
+    if (known) {
+      std::printf(" %5lld %5lld", static_cast<long long>(there), static_cast<long long>(both));
+    }
+    std::printf("\n");
+    all += there;
+    right += both;
+  }
+  if (known && all > 0) {
+    std::printf("# accuracy %.3f\n", static_cast<double>(right) / static_cast<double>(all));
+  }
+}
+
+std::vector<ScorePanel> ScorePanels(const Jets& jets, const std::vector<Tag>& tags) {
+  std::vector<ScorePanel> panels;
+  for (size_t label = 0; label < kClasses.size(); ++label) {
+    ScorePanel& panel = panels.emplace_back(ScorePanel{kClasses[label], {}, {}});
+    for (int64_t jet = 0; jet < jets.size(); ++jet) {
+      if (!tags[jet].refusal.empty()) continue;
+      std::vector<float>& scores = IsOf(jets, jet, label) ? panel.signal : panel.others;
+      scores.push_back(tags[jet].probabilities[label]);
+    }
+  }
+  return panels;
 }
 
 void TagJets(const Options& options, const char* program) {
@@ -186,6 +245,8 @@ void TagJets(const Options& options, const char* program) {
   const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
 
   Print(jets, tags);
+  PrintClasses(jets, tags);
+  if (!options.plot.empty()) WriteScorePlot(UserPath(options.plot), ScorePanels(jets, tags));
   const auto refused =
       std::count_if(tags.begin(), tags.end(), [](const Tag& tag) { return !tag.refusal.empty(); });
   const auto tagged = static_cast<long long>(jets.size() - refused);

@@ -133,6 +133,26 @@ def linear(builder: GraphBuilder, value: str, module: str) -> str:
     return builder.op("Add", [product, builder.parameter(f"{module}.bias")], scope)
 
 
+def standardisation(
+    builder: GraphBuilder,
+    value: str,
+    scope: str,
+    *,
+    centres: Sequence[float],
+    scales: Sequence[float],
+    limit: float,
+) -> str:
+    """Adds (value - centre) / scale, limited to ±limit, for value[N, channels, any]."""
+
+    def column(numbers: Sequence[float]) -> str:
+        return builder.constant(scope, np.reshape(numbers, (1, -1, 1)), np.float32)
+
+    value = builder.op("Sub", [value, column(centres)], scope)
+    value = builder.op("Div", [value, column(scales)], scope)
+    limits = [builder.constant(scope, bound, np.float32) for bound in (-limit, limit)]
+    return builder.op("Clip", [value, *limits], scope)
+
+
 def layer_normalization(builder: GraphBuilder, value: str, module: str) -> str:
     """Adds a LayerNormalization over the last axis with the affine map of `module`."""
     return builder.op(

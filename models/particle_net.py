@@ -20,45 +20,34 @@ Inputs, all fp32; a mask is 1 for a real particle or vertex and 0 for padding:
 Output: softmax[N, 8], the class probabilities. n_pf + n_sv must be at least 17: 16 neighbours and
 the point itself.
 
-The weights are not trained: they are drawn from a seeded generator, and the statistics of the
-normalisations and the offsets of the classifier are those of a seeded sample, so that every layer
-works in its range and the probabilities differ from jet to jet.
+The features are as `training/jet_features.py` defines them; centring, scaling and limits are part
+of the graph. The weights, in `particle_net.npz`, are trained: `training/README.md`.
 """
 
 from __future__ import annotations
 
+import pathlib
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 import onnx
 from onnx import helper
-from onnx.reference import ReferenceEvaluator
-from onnx.reference.op_run import OpRun
 
-from models import graph_builder
-from models.float64 import to_float64
+from models import graph_builder, jet_inputs
+from models.jet_inputs import Feature
 
-SEED = 20_190_226
-PF_FEATURES = 20
-SV_FEATURES = 11
+COLLECTIONS = {"pf": jet_inputs.PARTICLE_FEATURES, "sv": jet_inputs.VERTEX_FEATURES}
 COLLECTION_CHANNELS = 32
 EDGE_CHANNELS = (64, 128, 256)
 LAYERS_PER_BLOCK = 3
 NEIGHBOURS = 16
 FUSION_CHANNELS = 384
 FC_CHANNELS = 256
-CLASSES = 8
+CLASSES = len(jet_inputs.CLASSES)
 
 # Moves masked points out of reach of every real one.
 COORDINATE_SHIFT = 1e9
-# Of what is measured in the sample only these leading bits are kept, so that the last bits of a
-# machine's float64 arithmetic do not reach the file.
-_KEPT_BITS = 12
-# Spread of the class scores over the sample.
-_SCORE_SPREAD = 1.0
 
-Array64 = npt.NDArray[np.float64]
 Parameters = dict[str, graph_builder.Array32]
 
 
@@ -66,13 +55,13 @@ def build(parameters: Parameters) -> onnx.ModelProto:
     """Returns the network with these parameters."""
     builder = graph_builder.GraphBuilder("particle_net", parameters)
     points, features, masks = [], [], []
-    for prefix, channels in (("pf", PF_FEATURES), ("sv", SV_FEATURES)):
+    for prefix, collection in COLLECTIONS.items():
         symbol = f"n_{prefix}"
         points.append(builder.input(f"{prefix}_points", ["N", 2, symbol]))
-        raw = builder.input(f"{prefix}_features", ["N", channels, symbol])
+        raw = builder.input(f"{prefix}_features", ["N", len(collection), symbol])
         mask = builder.input(f"{prefix}_mask", ["N", 1, symbol])
         masks.append(mask)
-        features.append(_collection_features(builder, prefix, raw, mask))
+        features.append(_collection_features(builder, prefix, collection, raw, mask))
     scores = _tagger(
         builder,
         builder.op("Concat", points, "", axis=2),
@@ -84,11 +73,23 @@ def build(parameters: Parameters) -> onnx.ModelProto:
 
 
 def _collection_features(
-    builder: graph_builder.GraphBuilder, prefix: str, features: str, mask: str
+    builder: graph_builder.GraphBuilder,
+    prefix: str,
+    collection: Sequence[Feature],
+    features: str,
+    mask: str,
 ) -> str:
     """Brings one collection's features to the common channels; zero where the mask is."""
     module = f"{prefix}_conv.fc"
-    value = builder.op("Mul", [features, mask], "")
+    value = graph_builder.standardisation(
+        builder,
+        features,
+        f"/{prefix}_conv",
+        centres=[feature.centre for feature in collection],
+        scales=[feature.scale for feature in collection],
+        limit=jet_inputs.LIMIT,
+    )
+    value = builder.op("Mul", [value, mask], "")
     value = graph_builder.batch_normalization(builder, value, f"{module}.0")
     value = _convolution(builder, value, f"{module}.1", rank=1)
     value = graph_builder.batch_normalization(builder, value, f"{module}.2")
@@ -235,137 +236,43 @@ def _convolution(builder: graph_builder.GraphBuilder, value: str, module: str, r
     )
 
 
-def initial_parameters(random: np.random.Generator) -> Parameters:
-    """Draws weights (He initialisation) and normalisations that still have unit statistics."""
-    parameters: Parameters = {}
-
-    def weight(module: str, *shape: int) -> None:
-        scale = np.sqrt(2.0 / np.prod(shape[1:]))
-        values = random.standard_normal(shape) * scale
-        parameters[f"{module}.weight"] = values.astype(np.float32)
+def parameter_shapes() -> dict[str, tuple[int, ...]]:
+    """The shape of every parameter of the network."""
+    shapes: dict[str, tuple[int, ...]] = {}
 
     def normalization(module: str, channels: int) -> None:
-        parameters[f"{module}.weight"] = random.uniform(0.8, 1.2, channels).astype(np.float32)
-        parameters[f"{module}.bias"] = random.uniform(-0.2, 0.2, channels).astype(np.float32)
-        parameters[f"{module}.running_mean"] = np.zeros(channels, np.float32)
-        parameters[f"{module}.running_var"] = np.ones(channels, np.float32)
+        for part in ("weight", "bias", "running_mean", "running_var"):
+            shapes[f"{module}.{part}"] = (channels,)
 
-    for prefix, channels in (("pf", PF_FEATURES), ("sv", SV_FEATURES)):
-        normalization(f"{prefix}_conv.fc.0", channels)
-        weight(f"{prefix}_conv.fc.1", COLLECTION_CHANNELS, channels, 1)
+    for prefix, features in COLLECTIONS.items():
+        normalization(f"{prefix}_conv.fc.0", len(features))
+        shapes[f"{prefix}_conv.fc.1.weight"] = (COLLECTION_CHANNELS, len(features), 1)
         normalization(f"{prefix}_conv.fc.2", COLLECTION_CHANNELS)
     block_inputs = COLLECTION_CHANNELS
     for index, channels in enumerate(EDGE_CHANNELS):
         module = f"pn.edge_convs.{index}"
         for layer in range(LAYERS_PER_BLOCK):
             layer_inputs = channels if layer else 2 * block_inputs
-            weight(f"{module}.convs.{layer}", channels, layer_inputs, 1, 1)
+            shapes[f"{module}.convs.{layer}.weight"] = (channels, layer_inputs, 1, 1)
             normalization(f"{module}.bns.{layer}", channels)
-        weight(f"{module}.sc", channels, block_inputs, 1)
+        shapes[f"{module}.sc.weight"] = (channels, block_inputs, 1)
         normalization(f"{module}.sc_bn", channels)
         block_inputs = channels
-    weight("pn.fusion_block.0", FUSION_CHANNELS, sum(EDGE_CHANNELS), 1)
+    shapes["pn.fusion_block.0.weight"] = (FUSION_CHANNELS, sum(EDGE_CHANNELS), 1)
     normalization("pn.fusion_block.1", FUSION_CHANNELS)
-    weight("pn.fc.0.0", FC_CHANNELS, FUSION_CHANNELS)
-    weight("pn.fc.1", CLASSES, FC_CHANNELS)
-    for module, channels in (("pn.fc.0.0", FC_CHANNELS), ("pn.fc.1", CLASSES)):
-        parameters[f"{module}.bias"] = np.zeros(channels, np.float32)
-    return parameters
-
-
-def sample(random: np.random.Generator, jets: int, n_pf: int, n_sv: int) -> dict[str, Array64]:
-    """Draws jets of equal size whose features have about unit spread and a mean of their own."""
-    inputs: dict[str, Array64] = {}
-    for prefix, channels, count in (("pf", PF_FEATURES, n_pf), ("sv", SV_FEATURES, n_sv)):
-        own = 0.7 * random.standard_normal((jets, channels, 1))
-        inputs[f"{prefix}_points"] = 0.3 * random.standard_normal((jets, 2, count))
-        inputs[f"{prefix}_features"] = own + random.standard_normal((jets, channels, count))
-        inputs[f"{prefix}_mask"] = np.ones((jets, 1, count))
-    return inputs
-
-
-class _Statistics:
-    """Mean and variance of what reaches each BatchNormalization, measured in one pass.
-
-    Each one normalises with what it has just measured, so those after it see what they will see
-    in the finished model.
-    """
-
-    def __init__(self) -> None:
-        self.measured: dict[str, Array64] = {}
-
-    def operator(self) -> type[OpRun]:
-        """The BatchNormalization that measures, for the reference evaluator."""
-        measured = self.measured
-
-        class BatchNormalization(OpRun):
-            op_domain = ""
-
-            def _run(
-                self, x: Array64, weight: Array64, bias: Array64, *unused: Array64, **kwargs: object
-            ) -> tuple[Array64]:
-                axes = tuple(axis for axis in range(x.ndim) if axis != 1)
-                shape = [-1 if axis == 1 else 1 for axis in range(x.ndim)]
-                mean, variance = x.mean(axes), x.var(axes)
-                measured[self.onnx_node.input[3]] = mean
-                measured[self.onnx_node.input[4]] = variance
-                normal = (x - mean.reshape(shape)) / np.sqrt(variance + 1e-5).reshape(shape)
-                return (normal * weight.reshape(shape) + bias.reshape(shape),)
-
-        return BatchNormalization
-
-
-def _rounded(values: Array64) -> graph_builder.Array32:
-    """Keeps the leading bits of each value."""
-    mantissa, exponent = np.frexp(values)
-    kept = np.round(np.ldexp(mantissa, _KEPT_BITS))
-    return np.asarray(np.ldexp(kept, exponent - _KEPT_BITS), np.float32)
-
-
-def calibrated_parameters(seed: int) -> Parameters:
-    """Draws weights and fits normalisations and classifier offsets to a seeded sample."""
-    random = np.random.default_rng(seed)
-    parameters = initial_parameters(random)
-    inputs = sample(random, jets=48, n_pf=40, n_sv=5)
-
-    statistics = _Statistics()
-    _evaluate(parameters, inputs, "/pn/Div_output_0", [statistics.operator()])
-    parameters |= {name: _rounded(values) for name, values in statistics.measured.items()}
-
-    # The pooled features differ little between jets beside what all jets share: the first layer
-    # takes out the common part and brings the differences to unit spread.
-    pooled = _evaluate(parameters, inputs, "/pn/Div_output_0")
-    weight = parameters["pn.fc.0.0.weight"] / pooled.std(axis=0)
-    parameters["pn.fc.0.0.weight"] = _rounded(weight)
-    parameters["pn.fc.0.0.bias"] = _rounded(-weight @ pooled.mean(axis=0))
-
-    hidden = _evaluate(parameters, inputs, "/pn/fc.0.1/Relu_output_0")
-    weight = parameters["pn.fc.1.weight"].astype(np.float64)
-    weight *= _SCORE_SPREAD / (hidden @ weight.T).std(axis=0)[:, None]
-    parameters["pn.fc.1.weight"] = _rounded(weight)
-    parameters["pn.fc.1.bias"] = _rounded(-weight @ hidden.mean(axis=0))
-    return parameters
-
-
-def _evaluate(
-    parameters: Parameters,
-    inputs: dict[str, Array64],
-    value: str,
-    operators: Sequence[type[OpRun]] = (),
-) -> Array64:
-    """Evaluates one value of the network in float64."""
-    model = to_float64(build(parameters))
-    del model.graph.output[:]
-    model.graph.output.append(helper.make_tensor_value_info(value, onnx.TensorProto.DOUBLE, None))
-    evaluator = ReferenceEvaluator(model, new_ops=list(operators))
-    outputs = evaluator.run([value], dict(inputs))
-    assert isinstance(outputs, list)
-    return np.asarray(outputs[0], np.float64)
+    for module, inputs, outputs in (
+        ("pn.fc.0.0", FUSION_CHANNELS, FC_CHANNELS),
+        ("pn.fc.1", FC_CHANNELS, CLASSES),
+    ):
+        shapes[f"{module}.weight"] = (outputs, inputs)
+        shapes[f"{module}.bias"] = (outputs,)
+    return shapes
 
 
 def make() -> onnx.ModelProto:
     """Returns the model of `particle_net.onnx`."""
-    return build(calibrated_parameters(SEED))
+    with np.load(pathlib.Path(__file__).with_suffix(".npz")) as weights:
+        return build(dict(weights))
 
 
 if __name__ == "__main__":

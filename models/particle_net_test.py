@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import pathlib
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,8 @@ import onnxruntime  # type: ignore[import-untyped]
 import pytest
 from onnx import numpy_helper
 
-from models import particle_net
+from models import jet_inputs, particle_net
+from models.jet_inputs import Feature
 
 _FILE = pathlib.Path(particle_net.__file__).with_name("particle_net.onnx")
 _EPSILON = 1e-5
@@ -34,12 +36,24 @@ def _session() -> onnxruntime.InferenceSession:
     return onnxruntime.InferenceSession(_FILE, options, providers=["CPUExecutionProvider"])
 
 
+def _standard(features: Sequence[Feature]) -> tuple[Array, Array]:
+    """Centre and scale of each feature."""
+    return (
+        np.array([feature.centre for feature in features]),
+        np.array([feature.scale for feature in features]),
+    )
+
+
 def _jets(seed: int, n: int, n_pf: int, n_sv: int) -> Inputs:
+    """Features have the spread of real jets; some are beyond the limits of the standardisation."""
     random = np.random.default_rng(seed)
     inputs = {}
-    for prefix, channels, count in (("pf", 20, n_pf), ("sv", 11, n_sv)):
+    for prefix, count in (("pf", n_pf), ("sv", n_sv)):
+        centre, scale = _standard(particle_net.COLLECTIONS[prefix])
+        standard = random.standard_normal((n, len(centre), count))
+        standard *= np.where(random.random(standard.shape) < 0.05, 5, 1)
         inputs[f"{prefix}_points"] = 0.3 * random.standard_normal((n, 2, count))
-        inputs[f"{prefix}_features"] = random.standard_normal((n, channels, count))
+        inputs[f"{prefix}_features"] = centre[:, None] + scale[:, None] * standard
         inputs[f"{prefix}_mask"] = np.ones((n, 1, count))
     return {name: array.astype(np.float32) for name, array in inputs.items()}
 
@@ -73,9 +87,10 @@ class _Paper:
         return np.asarray(exponentials / exponentials.sum(), np.float64)
 
     def _embed(self, prefix: str, jet: Inputs) -> Array:
-        value = self._normalise(
-            jet[f"{prefix}_features"].T.astype(np.float64), f"{prefix}_conv.fc.0"
-        )
+        centre, scale = _standard(particle_net.COLLECTIONS[prefix])
+        value = (jet[f"{prefix}_features"].T.astype(np.float64) - centre) / scale
+        value = np.clip(value, -jet_inputs.LIMIT, jet_inputs.LIMIT)
+        value = self._normalise(value, f"{prefix}_conv.fc.0")
         value = self._normalise(self._dense(value, f"{prefix}_conv.fc.1"), f"{prefix}_conv.fc.2")
         return np.asarray(np.maximum(value, 0), np.float64)
 
@@ -207,9 +222,10 @@ def test_order_of_particles_does_not_matter(session: onnxruntime.InferenceSessio
 def test_jets_differ_clearly(session: onnxruntime.InferenceSession) -> None:
     result = _run(session, _jets(15, 32, 60, 6))
     np.testing.assert_allclose(result.sum(axis=1), 1, rtol=1e-6)
-    assert np.ptp(result, axis=0).max() > 0.1
-    assert (np.ptp(result, axis=0) > 0.02).all()
-    assert result.max() < 0.9
+    # Light quarks make hardly a jet with six vertices: the classes with b quarks share these.
+    b_quarks = [i for i, name in enumerate(jet_inputs.CLASSES) if "b" in name]
+    assert (np.ptp(result[:, b_quarks], axis=0) > 0.1).all()
+    assert np.median(result.max(axis=1)) < 0.9
 
 
 def test_too_few_points_are_refused(session: onnxruntime.InferenceSession) -> None:

@@ -5,31 +5,34 @@
 After H. Qu, C. Li, S. Qian, "Particle Transformer for Jet Tagging", arXiv:2202.03772: attention
 between a jet's particles with a bias from features of each pair, then class attention.
 
-Inputs features[N, 17, P], kinematics[N, 3, P] (log pT, rapidity, azimuth) and mask[N, 1, P] (1 for
-particles, 0 for padding), output probabilities[N, 10], all fp32. Four blocks of particle attention
-and two of class attention, 64 channels, four heads. The pair features are ln Δ, ln kT, ln z and
-ln m² of two massless particles.
+Inputs features[N, 20, P], kinematics[N, 3, P] (ln of pT in GeV, Δη and Δφ from the jet axis) and
+mask[N, 1, P] (1 for particles, 0 for padding), output probabilities[N, 8], all fp32. Four blocks of
+particle attention and two of class attention, 64 channels, four heads. The pair features are ln Δ,
+ln kT, ln z and ln m² of two massless particles.
+
+The features are as `training/jet_features.py` defines them; centring, scaling and limits are part
+of the graph. The weights, in `particle_transformer.npz`, are trained: `training/README.md`.
 """
 
 from __future__ import annotations
 
+import pathlib
+
 import numpy as np
 import onnx
 
-from models import attention, graph_builder
+from models import attention, graph_builder, jet_inputs
 from models.graph_builder import GraphBuilder
 
-SEED = 2202
-FEATURES = 17
 WIDTH = 64
 HEADS = 4
 LAYERS = 4
 CLASS_LAYERS = 2
 HIDDEN = 128
 PAIR_WIDTHS = (4, 16, 16, HEADS)
-CLASSES = 10
+CLASSES = len(jet_inputs.CLASSES)
 # What logarithms are kept from; the paper's value.
-_SMALLEST = 1e-8
+SMALLEST = 1e-8
 
 
 def _pair_features(builder: GraphBuilder, kinematics: str) -> str:
@@ -48,7 +51,7 @@ def _pair_features(builder: GraphBuilder, kinematics: str) -> str:
         )
 
     def logarithm(value: str) -> str:
-        clipped = builder.op("Clip", [value, constant(_SMALLEST), ""], scope)
+        clipped = builder.op("Clip", [value, constant(SMALLEST), ""], scope)
         return builder.op("Log", [clipped], scope)
 
     pt_i, pt_j = (builder.op("Exp", [value], scope) for value in both(0))
@@ -59,12 +62,13 @@ def _pair_features(builder: GraphBuilder, kinematics: str) -> str:
     smaller = builder.op("Min", [pt_i, pt_j], scope)
     kt = builder.op("Mul", [smaller, delta], scope)
     z = builder.op("Div", [smaller, builder.op("Add", [pt_i, pt_j], scope)], scope)
-    # cosh(y) = (exp(y) + exp(-y)) / 2, as exporters write it.
-    grow = builder.op("Exp", [rapidity], scope)
-    shrink = builder.op("Exp", [builder.op("Neg", [rapidity], scope)], scope)
-    doubled = builder.op("Add", [grow, shrink], scope)
-    cosine = builder.op("Cos", [azimuth], scope)
-    gap = builder.op("Sub", [doubled, builder.op("Mul", [cosine, constant(2.0)], scope)], scope)
+    # 2 cosh(y) - 2 cos(φ), without the difference of nearly equal numbers.
+    halves = [
+        builder.op(kind, [builder.op("Mul", [value, constant(0.5)], scope)], scope)
+        for kind, value in (("Sinh", rapidity), ("Sin", azimuth))
+    ]
+    squares = [builder.op("Mul", [value, value], scope) for value in halves]
+    gap = builder.op("Mul", [builder.op("Add", squares, scope), constant(4.0)], scope)
     mass = builder.op("Mul", [builder.op("Mul", [pt_i, pt_j], scope), gap], scope)
     logs = [logarithm(value) for value in (delta, kt, z, mass)]
     return builder.op("Concat", logs, scope, axis=1)
@@ -89,31 +93,45 @@ def _pair_bias(builder: GraphBuilder, kinematics: str) -> str:
     return value
 
 
-def _parameters(random: np.random.Generator) -> dict[str, graph_builder.Array32]:
-    parameters = graph_builder.linear_parameters(random, "embed.0", FEATURES, HIDDEN)
-    parameters |= graph_builder.linear_parameters(random, "embed.1", HIDDEN, WIDTH)
-    parameters |= graph_builder.normalization_parameters(random, "embed.norm", WIDTH)
-    for layer in range(LAYERS):
-        parameters |= attention.block_parameters(random, f"layers.{layer}", WIDTH, HIDDEN)
-    for layer in range(CLASS_LAYERS):
-        parameters |= attention.block_parameters(random, f"class_layers.{layer}", WIDTH, HIDDEN)
-    parameters["token"] = random.standard_normal((1, 1, WIDTH)).astype(np.float32)
-    parameters |= graph_builder.normalization_parameters(random, "norm", WIDTH)
-    parameters |= graph_builder.linear_parameters(random, "fc", WIDTH, CLASSES)
+def parameter_shapes() -> dict[str, tuple[int, ...]]:
+    """The shape of every parameter of the network."""
+    shapes: dict[str, tuple[int, ...]] = {"token": (1, 1, WIDTH)}
+
+    def linear(module: str, inputs: int, outputs: int) -> None:
+        shapes[f"{module}.weight"] = (inputs, outputs)
+        shapes[f"{module}.bias"] = (outputs,)
+
+    def normalization(module: str, channels: int, *, statistics: bool = False) -> None:
+        parts = ("weight", "bias", *(("running_mean", "running_var") if statistics else ()))
+        shapes.update({f"{module}.{part}": (channels,) for part in parts})
+
+    linear("embed.0", len(jet_inputs.PARTICLE_FEATURES), HIDDEN)
+    linear("embed.1", HIDDEN, WIDTH)
+    normalization("embed.norm", WIDTH)
+    for name, count in (("layers", LAYERS), ("class_layers", CLASS_LAYERS)):
+        for layer in range(count):
+            module = f"{name}.{layer}"
+            for part in ("query", "key", "value", "out"):
+                linear(f"{module}.attention.{part}", WIDTH, WIDTH)
+            linear(f"{module}.ff.0", WIDTH, HIDDEN)
+            linear(f"{module}.ff.1", HIDDEN, WIDTH)
+            normalization(f"{module}.norm1", WIDTH)
+            normalization(f"{module}.norm2", WIDTH)
     for layer, (inputs, outputs) in enumerate(zip(PAIR_WIDTHS, PAIR_WIDTHS[1:], strict=False)):
-        weight = random.standard_normal((outputs, inputs, 1, 1)) * np.sqrt(1.0 / inputs)
-        parameters[f"pairs.{layer}.weight"] = weight.astype(np.float32)
-        parameters[f"pairs.{layer}.bias"] = random.uniform(-0.2, 0.2, outputs).astype(np.float32)
-        parameters |= graph_builder.normalization_parameters(
-            random, f"pairs.bn{layer}", outputs, statistics=True
-        )
-    return parameters
+        shapes[f"pairs.{layer}.weight"] = (outputs, inputs, 1, 1)
+        shapes[f"pairs.{layer}.bias"] = (outputs,)
+        if layer + 2 < len(PAIR_WIDTHS):
+            normalization(f"pairs.bn{layer}", outputs, statistics=True)
+    normalization("norm", WIDTH)
+    linear("fc", WIDTH, CLASSES)
+    return shapes
 
 
-def make() -> onnx.ModelProto:
-    """Returns the model of `particle_transformer.onnx`."""
-    builder = GraphBuilder("particle_transformer", _parameters(np.random.default_rng(SEED)))
-    features = builder.input("features", ["N", FEATURES, "P"])
+def build(parameters: dict[str, graph_builder.Array32]) -> onnx.ModelProto:
+    """Returns the network with these parameters."""
+    builder = GraphBuilder("particle_transformer", parameters)
+    collection = jet_inputs.PARTICLE_FEATURES
+    features = builder.input("features", ["N", len(collection), "P"])
     kinematics = builder.input("kinematics", ["N", 3, "P"])
     mask = builder.input("mask", ["N", 1, "P"])
 
@@ -121,7 +139,15 @@ def make() -> onnx.ModelProto:
     absent = attention.key_bias(builder, squeezed, "")
     bias = builder.op("Add", [_pair_bias(builder, kinematics), absent], "/pairs")
 
-    value = builder.op("Transpose", [features], "", perm=[0, 2, 1])
+    value = graph_builder.standardisation(
+        builder,
+        features,
+        "/features",
+        centres=[feature.centre for feature in collection],
+        scales=[feature.scale for feature in collection],
+        limit=jet_inputs.LIMIT,
+    )
+    value = builder.op("Transpose", [value], "", perm=[0, 2, 1])
     value = attention.gelu(builder, graph_builder.linear(builder, value, "embed.0"), "/embed.0")
     value = graph_builder.linear(builder, value, "embed.1")
     value = graph_builder.layer_normalization(builder, value, "embed.norm")
@@ -153,6 +179,12 @@ def make() -> onnx.ModelProto:
     logits = graph_builder.linear(builder, token, "fc")
     builder.output("probabilities", builder.op("Softmax", [logits], "", axis=-1), ["N", CLASSES])
     return builder.model("A small Particle Transformer (arXiv:2202.03772).")
+
+
+def make() -> onnx.ModelProto:
+    """Returns the model of `particle_transformer.onnx`."""
+    with np.load(pathlib.Path(__file__).with_suffix(".npz")) as weights:
+        return build(dict(weights))
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ import numpy as np
 import onnx
 import onnxruntime  # type: ignore[import-untyped]
 from absl import logging
-from onnx import helper
+from onnx import helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from onnxruntime.capi import (  # type: ignore[import-untyped]
     onnxruntime_pybind11_state as ort_errors,
@@ -143,8 +143,10 @@ def random_inputs(
     Floats are standard normal, integers from 0 to 3, booleans even. Four kinds of inputs are known
     by the end of their names: `points` are coordinates with a spread of 0.3; a `mask` is 1 along
     its last axis, in every second row with up to a quarter of zeros at the end; an `index` is one
-    of the rows of the first input, a `count` at most the second extent of the first input.
+    of the rows of the first input, a `count` at most the second extent of the first input. Inputs
+    that the model standardises have the mean and the spread that it takes out.
     """
+    standards = standardisations(model)
     random = np.random.default_rng(seed)
     inputs: dict[str, AnyArray] = {}
     for value in graph_inputs(model):
@@ -165,8 +167,37 @@ def random_inputs(
         else:
             spread = 0.3 if value.name.endswith("points") else 1.0
             array = spread * random.standard_normal(shape)
+            if value.name in standards:
+                centre, scale = standards[value.name]
+                array = centre + scale * array
         inputs[value.name] = array.astype(dtype)
     return inputs
+
+
+def standardisations(model: onnx.ModelProto) -> dict[str, tuple[AnyArray, AnyArray]]:
+    """Centre and scale of each input of which the graph only uses (input - centre) / scale."""
+    constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+    readers: dict[str, list[onnx.NodeProto]] = {}
+    for node in model.graph.node:
+        if node.op_type == "Constant" and node.attribute[0].name == "value":
+            constants[node.output[0]] = numpy_helper.to_array(node.attribute[0].t)
+        for name in node.input:
+            readers.setdefault(name, []).append(node)
+    found = {}
+    for value in graph_inputs(model):
+        operands = []
+        name = value.name
+        for kind in ("Sub", "Div"):
+            nodes = readers.get(name, [])
+            if [node.op_type for node in nodes] != [kind] or nodes[0].input[0] != name:
+                break
+            if nodes[0].input[1] not in constants:
+                break
+            operands.append(constants[nodes[0].input[1]])
+            name = nodes[0].output[0]
+        if len(operands) == 2:
+            found[value.name] = (operands[0], operands[1])
+    return found
 
 
 def _mask(random: np.random.Generator, shape: tuple[int, ...]) -> AnyArray:

@@ -12,7 +12,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from models import near_ties, reference_case
+from models import jet_inputs, near_ties, reference_case
 
 _MODELS = pathlib.Path(reference_case.__file__).parent
 
@@ -81,7 +81,18 @@ def test_random_inputs_look_like_jets() -> None:
     assert {name: array.shape for name, array in inputs.items()} == shapes
     assert all(array.dtype == np.float32 for array in inputs.values())
     assert inputs["pf_points"].std() == pytest.approx(0.3, rel=0.05)
-    assert inputs["pf_features"].std() == pytest.approx(1, rel=0.05)
+    # Features have the mean and the spread of real jets.
+    for name, features in (
+        ("pf_features", jet_inputs.PARTICLE_FEATURES),
+        ("sv_features", jet_inputs.VERTEX_FEATURES),
+    ):
+        centres, scales = (
+            np.array([getattr(feature, part) for feature in features])
+            for part in ("centre", "scale")
+        )
+        standard = (inputs[name] - centres[:, None]) / scales[:, None]
+        assert np.abs(standard.mean(axis=(0, 2))).max() < 0.2
+        np.testing.assert_allclose(standard.std(axis=(0, 2)), 1, rtol=0.15)
     mask = inputs["pf_mask"][:, 0]
     assert set(np.unique(mask)) == {0, 1}
     assert (np.diff(mask, axis=1) <= 0).all()  # Padding is at the end.

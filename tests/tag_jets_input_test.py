@@ -40,7 +40,8 @@ def tags(*arguments: str) -> list[list[str]]:
     """The words of each jet's line."""
     result = run(*arguments)
     assert (result.returncode, result.stderr) == (0, "")
-    return [line.split() for line in result.stdout.splitlines()[1:-1]]
+    lines = [line.split() for line in result.stdout.splitlines()]
+    return [line for line in lines[:-1] if line[0] != "#"]
 
 
 def refusal(*arguments: str) -> str:
@@ -121,6 +122,13 @@ def test_npy_is_particles_with_padding(tmp_path: pathlib.Path, jets: Arrays) -> 
         assert numbers == pytest.approx([float(word) for word in same[3:11]], abs=2e-6)
 
 
+def test_classes_without_the_truth(tmp_path: pathlib.Path, jets: Arrays) -> None:
+    lines = [line.split() for line in run(save(tmp_path, jets)).stdout.splitlines()]
+    begin = lines.index(["#", "class", "found"])
+    assert sum(int(line[2]) for line in lines[begin + 1 : begin + 9]) == 4
+    assert lines[begin + 9] == lines[-1]
+
+
 def test_a_file_without_jets(tmp_path: pathlib.Path) -> None:
     assert tags(save(tmp_path, random_jets([]))) == []
 
@@ -136,7 +144,7 @@ def test_relative_paths_are_the_users(tmp_path: pathlib.Path, jets: Arrays) -> N
 def test_help() -> None:
     result = run("--help")
     assert (result.returncode, result.stderr) == (0, "")
-    for flag in ("--input=FILE", "--device=cpu|openmp|cuda", "--batch=N"):
+    for flag in ("--input=FILE", "--device=cpu|openmp|cuda", "--batch=N", "--plot=FILE"):
         assert flag in result.stdout
 
 
@@ -187,6 +195,21 @@ def test_refuses_other_shapes(tmp_path: pathlib.Path, jets: Arrays) -> None:
         f"{tmp_path}/jets.npz, 'sv_points': the array has shape [3, 2], but the offsets and the "
         "model want [4, 2]."
     )
+
+
+def test_refuses_other_labels(tmp_path: pathlib.Path, jets: Arrays) -> None:
+    jets["label"] = np.zeros(4, np.int32)
+    assert refusal(save(tmp_path, jets)) == (
+        f"{tmp_path}/jets.npz, 'label': the array has shape [4], not [5]."
+    )
+    jets["label"] = np.zeros(5, np.int64)
+    assert "'label': the array has dtype i8; convert it to int32" in refusal(save(tmp_path, jets))
+
+
+def test_refuses_a_plot_that_cannot_be_written(tmp_path: pathlib.Path, jets: Arrays) -> None:
+    result = run(save(tmp_path, jets), "--plot=/no/scores.svg")
+    assert result.returncode == 1
+    assert result.stderr == "tag_jets: /no/scores.svg: the file can't be written.\n"
 
 
 def test_refuses_offsets_out_of_order(tmp_path: pathlib.Path, jets: Arrays) -> None:

@@ -6,10 +6,12 @@ bazel-runfiles, so that it runs on machines with another Python than the one tha
 
 from __future__ import annotations
 
+import collections
 import math
 import os
 import pathlib
 import subprocess
+from xml.etree import ElementTree
 
 import pytest
 from runfiles import Runfiles
@@ -53,7 +55,8 @@ def _expected() -> list[str]:
 @pytest.mark.parametrize("backend", _BACKENDS)
 @pytest.mark.parametrize("batch", [[], ["--batch=3"]], ids=["default_batch", "small_batch"])
 def test_probabilities(backend: str, batch: list[str], expected: list[str]) -> None:
-    header, *rows, summary = tag_jets(f"--device={backend}", *batch)
+    header, *lines, summary = tag_jets(f"--device={backend}", *batch)
+    rows = [line for line in lines if line[0] != "#"]
     assert header[:5] == ["#", "jet", "particles", "vertices", "qcd_light"]
     assert [int(row[0]) for row in rows] == list(range(_JETS))
     loose = 0
@@ -79,12 +82,46 @@ def test_probabilities(backend: str, batch: list[str], expected: list[str]) -> N
     assert summary[-4:] == [str(_JETS - len(tagged)), "jets", "too", "small"]
 
 
+def test_classes_are_counted_beside_the_truth() -> None:
+    lines = tag_jets(f"--device={_BACKENDS[0]}")
+    rows = [line for line in lines[:-1] if line[0] != "#"]
+    names = lines[0][4 : 4 + _CLASSES]
+    found = collections.Counter(row[-1] for row in rows if row[3] != "too")
+    begin = lines.index(["#", "class", "found", "true", "both"])
+    table = {line[1]: [int(word) for word in line[2:]] for line in lines[begin + 1 : begin + 9]}
+    assert list(table) == names
+    assert {name: counts[0] for name, counts in table.items()} == {n: found[n] for n in names}
+    tagged = sum(found.values())
+    assert sum(true for _, true, _ in table.values()) == tagged
+    # The sample has 125 jets of each class, and few are too small.
+    assert all(115 <= true <= 125 for _, true, _ in table.values())
+    assert all(both <= min(of_class, true) for of_class, true, both in table.values())
+    assert lines[begin + 9][:2] == ["#", "accuracy"]
+    accuracy = sum(both for _, _, both in table.values()) / tagged
+    assert float(lines[begin + 9][2]) == pytest.approx(accuracy, abs=5e-4)
+    # models/training/README.md: what the network does on jets like these.
+    assert 0.72 < accuracy < 0.84
+
+
+def test_plot(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "scores.svg"
+    tag_jets(f"--device={_BACKENDS[0]}", f"--plot={path}")
+    root = ElementTree.parse(path).getroot()
+    space = "{http://www.w3.org/2000/svg}"
+    panels = root.findall(f"{space}g")
+    assert len(panels) == _CLASSES
+    assert panels[0].findtext(f"{space}text") == "qcd_light"
+    for panel in panels:
+        assert len(panel.findall(f"{space}path")) == 2
+
+
 def test_the_sample_is_what_its_script_describes() -> None:
-    _, *rows, _ = tag_jets(f"--device={_BACKENDS[0]}")
+    _, *lines, _ = tag_jets(f"--device={_BACKENDS[0]}")
+    rows = [line for line in lines if line[0] != "#"]
     particles = [int(row[1]) for row in rows]
     vertices = [int(row[2]) for row in rows]
-    assert (min(particles), max(particles)) == (11, 124)
-    assert (min(vertices), max(vertices)) == (0, 8)
+    assert (min(particles), max(particles)) == (10, 122)
+    assert (min(vertices), max(vertices)) == (0, 6)
     small = [row for row in rows if row[3] == "too"]
     assert all(int(row[1]) + int(row[2]) < 17 for row in small)
-    assert len(small) == 3
+    assert len(small) == 5

@@ -195,7 +195,7 @@ def _inputs(name: str) -> dict[str, Array]:
     if name == "transformer":
         return {"features": rng.standard_normal((2, 9, 16)).astype(np.float32), "mask": present}
     return {
-        "features": rng.standard_normal((2, 17, 9)).astype(np.float32),
+        "features": rng.standard_normal((2, 20, 9)).astype(np.float32),
         "kinematics": rng.standard_normal((2, 3, 9)).astype(np.float32),
         "mask": present[:, None],
     }

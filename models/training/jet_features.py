@@ -1,10 +1,10 @@
-"""The inputs of ParticleNet, computed from the particles and secondary vertices of a jet.
+"""The inputs of the jet taggers, computed from the particles and secondary vertices of a jet.
 
 Momenta and energies are in GeV, lengths in mm, angles in radians. Δη and Δφ are taken from the jet
 axis, the direction of the jet's four-momentum, and ΔR = √(Δη² + Δφ²). A point is (Δη, Δφ).
 
-A feature enters the network as (value - mean) / scale, limited to ±5, with the mean and scale in
-`PARTICLE_FEATURES` and `VERTEX_FEATURES` beside its name; these two tables fix the order:
+The features, in the order of the networks' inputs. They are as they stand here: centring, scaling
+and limits are part of the networks (`models/jet_inputs.py`).
 
     particle                                            vertex (sum over its tracks)
     log_pt            ln pT                             log_pt          ln pT
@@ -33,51 +33,17 @@ A feature enters the network as (value - mean) / scale, limited to ±5, with the
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
+from models import jet_inputs
+from models.jet_inputs import Feature
+
 JET_RADIUS = 0.8
-_LIMIT = 5.0
 
 Array = npt.NDArray[np.float64]
-
-# Name, mean and scale, in the order of the network's input.
-PARTICLE_FEATURES = (
-    ("log_pt", 1.6, 1.2),
-    ("log_energy", 2.0, 1.3),
-    ("log_pt_fraction", -4.6, 1.2),
-    ("log_e_fraction", -4.6, 1.2),
-    ("delta_eta", 0.0, 0.2),
-    ("delta_phi", 0.0, 0.2),
-    ("delta_r", 0.3, 0.2),
-    ("abs_eta", 0.8, 0.6),
-    ("charge", 0.0, 0.7),
-    ("charged_hadron", 0.5, 0.5),
-    ("neutral_hadron", 0.1, 0.3),
-    ("photon", 0.3, 0.5),
-    ("electron", 0.0, 0.2),
-    ("muon", 0.0, 0.2),
-    ("d0", 0.0, 0.11),
-    ("d0_sig", 0.0, 1.0),
-    ("dz", 0.0, 0.15),
-    ("dz_sig", 0.0, 1.0),
-    ("log_pt_rel", 0.0, 1.2),
-    ("vertex_delta_r", 0.4, 0.3),
-)
-VERTEX_FEATURES = (
-    ("log_pt", 3.6, 1.0),
-    ("log_pt_fraction", -2.6, 1.0),
-    ("delta_eta", 0.0, 0.2),
-    ("delta_phi", 0.0, 0.2),
-    ("delta_r", 0.2, 0.2),
-    ("abs_eta", 0.8, 0.6),
-    ("log_mass", 0.1, 0.6),
-    ("tracks", 2.9, 1.2),
-    ("log_flight", 2.1, 1.4),
-    ("flight_sig", 5.8, 1.4),
-    ("pointing", -9.5, 2.4),
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -157,7 +123,7 @@ def particle_features(jet: Jet, particles: Particles, vertices: Vertices) -> Arr
         "log_pt_rel": np.log(0.01 + across),
         "vertex_delta_r": nearest,
     }
-    return _standardised(columns, PARTICLE_FEATURES)
+    return _ordered(columns, jet_inputs.PARTICLE_FEATURES)
 
 
 def vertex_features(jet: Jet, vertices: Vertices) -> Array:
@@ -183,18 +149,13 @@ def vertex_features(jet: Jet, vertices: Vertices) -> Array:
         "flight_sig": np.arcsinh(flight / vertices.flight_error),
         "pointing": np.log(1e-6 + 1 - np.minimum(cosine, 1.0)),
     }
-    return _standardised(columns, VERTEX_FEATURES)
+    return _ordered(columns, jet_inputs.VERTEX_FEATURES)
 
 
 def _transverse_momentum(jet: Jet) -> float:
     return float(np.hypot(jet.momentum[1], jet.momentum[2]))
 
 
-def _standardised(
-    columns: dict[str, npt.NDArray[np.generic]], table: tuple[tuple[str, float, float], ...]
-) -> Array:
-    """Puts the columns in the table's order, on its scales."""
-    values = np.stack([columns[name].astype(np.float64) for name, _, _ in table], axis=1)
-    mean = np.array([row[1] for row in table])
-    scale = np.array([row[2] for row in table])
-    return np.asarray(np.clip((values - mean) / scale, -_LIMIT, _LIMIT), np.float64)
+def _ordered(columns: dict[str, npt.NDArray[np.generic]], features: Sequence[Feature]) -> Array:
+    """Puts the columns [rows] in the order of the features: [rows, features]."""
+    return np.stack([columns[feature.name].astype(np.float64) for feature in features], axis=1)

@@ -1,1 +1,0 @@
-"""Example programs and the data they read."""

@@ -1,0 +1,1 @@
+"""Data, training and evaluation of the jet taggers."""
