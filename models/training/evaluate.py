@@ -48,6 +48,9 @@ from matplotlib import pyplot as plt
 _JETS = flags.DEFINE_string("jets", None, "The file of jets; by default examples/data/jets.npz.")
 _DEVICE = flags.DEFINE_enum("device", "openmp", ["cpu", "openmp", "cuda"], "Where to run.")
 _OUTPUT = flags.DEFINE_string("output", ".", "Folder for the plot.")
+_BESIDE = flags.DEFINE_string(
+    "beside", None, "What `train` said of the same jets, its test.npz: one more column."
+)
 _REPLICAS = flags.DEFINE_integer("replicas", 100, "Bootstrap replicas.", lower_bound=2)
 _SEED = flags.DEFINE_integer("seed", 1, "Seed of the bootstrap.", lower_bound=0)
 _PROGRAMS = flags.DEFINE_string(
@@ -301,7 +304,13 @@ def main(argv: Sequence[str]) -> None:
     print(f"{len(label)} jets of {path.name}; {len(arrays['label']) - len(label)} were too small.")
     print(f"sofie on {_DEVICE.value}: {speed:.0f} jets/s.\n")
     weights = metrics.bootstrap_weights(len(label), _REPLICAS.value, _SEED.value)
-    print_figures({"sofie": ours, "ONNX Runtime": theirs}, label, weights)
+    columns = {"sofie": ours, "ONNX Runtime": theirs}
+    if _BESIDE.value:
+        with np.load(_user_path(_BESIDE.value)) as file:
+            if not np.array_equal(file["numbers"], large):
+                raise app.UsageError(f"{_BESIDE.value} is about other jets than {path}.")
+            columns["PyTorch"] = file["probabilities"].astype(np.float64)
+    print_figures(columns, label, weights)
     print_differences(theirs, ours, label)
     if len(results) > 1:
         print()
