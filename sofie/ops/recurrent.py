@@ -46,6 +46,9 @@ _ACTIVATIONS: dict[str, tuple[str, tuple[float, ...]]] = {
 
 def check(node: Node, functions: Sequence[str]) -> Iterator[str]:
     """What every recurrent operator demands; ``functions`` are the default activations."""
+    for position, name in enumerate(("X", "W", "R")):
+        if len(node.shape(position)) != 3:
+            yield f"{name} of rank {len(node.shape(position))} instead of 3"
     direction = node.attr_string("direction", "forward")
     if direction not in _DIRECTIONS:
         yield f"the direction {direction!r}, which ONNX does not know"

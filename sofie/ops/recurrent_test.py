@@ -198,3 +198,15 @@ def test_weights_of_other_sizes_are_refused() -> None:
             value.type.tensor_type.shape.dim[1].dim_value = 5
     with pytest.raises(ModelError, match="axis 1 of R"):
         compile_graph(model)
+
+
+def test_weights_of_another_rank_are_refused() -> None:
+    """ONNX's checker looks at the first input alone."""
+    model = graph(
+        [helper.make_node("GRU", ["x", "w", "b"], ["y"], hidden_size=4)],
+        {"x": ("float32", ["T", "N", 3])},
+        {"y": ("float32", ["T", 1, "N", 4])},
+        {"w": np.zeros((1, 12, 3), np.float32), "b": np.zeros((1, 24), np.float32)},
+    )
+    with pytest.raises(ModelError, match="R of rank 2 instead of 3"):
+        compile_graph(model)
