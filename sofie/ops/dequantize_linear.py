@@ -10,15 +10,16 @@ from sofie.ir.tensor import Index, Tensor
 from sofie.ops import quantization
 from sofie.ops.registry import operator
 
-_INTEGERS = {dtype.INT8, dtype.INT16, dtype.INT32, dtype.UINT8, dtype.UINT16}
-_TYPES = _INTEGERS | dtype.SMALL_INTEGERS | dtype.SMALL_FLOATS
+INTEGERS = {dtype.INT8, dtype.INT16, dtype.INT32, dtype.UINT8, dtype.UINT16}
+_TYPES = INTEGERS | dtype.SMALL_INTEGERS | dtype.SMALL_FLOATS
 
 
-def _check(node: Node) -> Iterator[str]:
+def check(node: Node) -> Iterator[str]:
+    """Reasons against the scale."""
     yield from quantization.check_blocks(node)
 
 
-@operator("DequantizeLinear", since=10, dtypes=_TYPES, check=_check)
+@operator("DequantizeLinear", since=10, dtypes=_TYPES, check=check)
 def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor]:
     """``(x - zero_point) * scale``, the difference of integers exact, the product in float32."""
     x, scales = inputs[0], inputs[1]

@@ -6,11 +6,10 @@ from sofie.ir import dims, dtype
 from sofie.ir.builder import Builder
 from sofie.ir.expr import Call, Expr, Literal, Select, compare
 from sofie.ir.node import Node
-from sofie.ir.program import Combine
 from sofie.ir.tensor import Index as At
-from sofie.ir.tensor import Reduction, Tensor
-from sofie.ops import arg_reduction, elementwise
+from sofie.ir.tensor import Tensor
 from sofie.ops import control_flow as flow
+from sofie.ops import elementwise, elimination
 from sofie.ops.compaction import at
 from sofie.ops.inference import shape_rule
 from sofie.ops.registry import operator
@@ -38,18 +37,8 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
     product = flow.Carried(b, one, one.shape)
     with b.repeat(rows) as step:
         before, so_far = matrix.before(step), product.before(step)
-        pivot = _pivot(b, before, step)
-        # Outside of what is left, nothing is read again.
-        inner = (*batch, rows, columns)
-
-        def swapped(index: At, before: Tensor = before, pivot: Tensor = pivot) -> Expr:
-            """The matrix with the pivot's row in the place of the row at the step."""
-            *outer, row, column = index
-            up, down = compare("==", row, step), compare("==", row, at(pivot, *outer))
-            there = before.load((*outer, at(pivot, *outer), column))
-            here = before.load((*outer, step, column))
-            kept = Select(number, down, here, before.load(index))
-            return Select(number, up, there, kept)
+        pivot = elimination.pivot(b, before, step)
+        swapped = elimination.swapped(before, pivot, step)
 
         def eliminated(index: At) -> Expr:
             *outer, row, column = index
@@ -76,31 +65,8 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
             return Call(number, "{0} * {1}", (so_far.load(outer), signed))
 
         pairs = [
-            (b.lazy(number, inner, [before, pivot], eliminated), matrix.after(step)),
+            (b.lazy(number, x.shape, [before, pivot], eliminated), matrix.after(step)),
             (b.lazy(number, batch, [before, pivot, so_far], multiplied), product.after(step)),
         ]
         flow.store(b, pairs)
     return [elementwise.call(b, x.dtype, "{0}", product.before(rows))]
-
-
-def _pivot(b: Builder, matrix: Tensor, step: dims.Expr) -> Tensor:
-    """The row, from the step's on, whose element in the step's column is the largest."""
-    number, rows = matrix.dtype, matrix.shape[-2]
-
-    def element(outer: At, inner: At) -> Expr:
-        (row,) = inner
-        size = Call(number, "sofie::kernels::Abs({0})", (matrix.load((*outer, row, step)),))
-        left = Select(number, compare("<", row, step), Literal(number, -1), size)
-        return arg_reduction.value_at(left, row)
-
-    place = Reduction(
-        b,
-        matrix.shape[:-2],
-        [rows],
-        Combine("ArgMax", number),
-        element,
-        lambda _: arg_reduction.place(),
-        dtype.INT64,
-        [matrix],
-    )
-    return place.strided()

@@ -26,7 +26,8 @@ def _mode(node: Node) -> str:
     return node.attr_string("mode", "linear")
 
 
-def _check(node: Node) -> Iterator[str]:
+def check(node: Node) -> Iterator[str]:
+    """Reasons against modes and types."""
     mode = _mode(node)
     if mode not in _MODES:
         yield f"the mode {mode!r}"
@@ -40,16 +41,17 @@ def _check(node: Node) -> Iterator[str]:
 
 
 @shape_rule("GridSample", since=16)
-def _shapes(node: Node) -> list[dims.Shape | None]:
+def shapes(node: Node) -> list[dims.Shape | None]:
+    """Batch and channels of the input, the rest of the grid."""
     return [(*node.shape(0)[:2], *node.shape(1)[1:-1])]
 
 
-@operator("GridSample", since=16, dtypes=dtype.ALL, check=_check)
+@operator("GridSample", since=16, dtypes=dtype.ALL, check=check)
 def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor]:
     """Elements, or sums of the elements around them, at coordinates between -1 and 1."""
     x, grid = inputs[0], inputs[1]
     assert x is not None and grid is not None
-    shape = _shapes(node)[0]
+    shape = shapes(node)[0]
     assert shape is not None
     spatial = x.rank - 2
     b.require_equal(grid.shape[0], x.shape[0], "batches of the input and the grid")

@@ -177,3 +177,96 @@ def test_fused_conv_without_an_activation_of_its_own() -> None:
     )
     with pytest.raises(ModelError, match="the activation 'Relu6'"):
         compile_graph(model)
+
+
+@pytest.mark.parametrize("upper", [0, 1])
+@pytest.mark.parametrize("diagonal", [None, -1, 2])
+def test_trilu(upper: int, diagonal: int | None) -> None:
+    shape: Dims = ["N", "S", 4]
+    names = ["x", *([] if diagonal is None else ["k"])]
+    node = helper.make_node("Trilu", names, ["y"], domain=_DOMAIN, upper=upper)
+    model = graph(
+        [node],
+        {"x": ("float32", shape)},
+        {"y": ("float32", shape)},
+        {} if diagonal is None else {"k": np.array(diagonal)},
+        domains={_DOMAIN: 1},
+        opset=17,
+    )
+    hold(model, _CASES, against_runtime=True)
+
+
+@pytest.mark.parametrize(
+    ("mode", "padding"),
+    [
+        ("bilinear", "zeros"),
+        ("bilinear", "border"),
+        ("bilinear", "reflection"),
+        ("nearest", "border"),
+        ("bicubic", "zeros"),
+        ("bicubic", "reflection"),
+    ],
+)
+def test_grid_sample(mode: str, padding: str) -> None:
+    model = _model(
+        "GridSample",
+        {"x": ("float32", ["N", 2, 5, "S"]), "g": ("float32", ["N", 3, "S", 2])},
+        {"y": ("float32", ["N", 2, 3, "S"])},
+        mode=mode,
+        padding_mode=padding,
+    )
+    hold(model, _CASES, against_runtime=True, tolerance=1e-4)
+
+
+def test_grid_sample_where_runtime_and_definition_differ() -> None:
+    model = _model(
+        "GridSample",
+        {"x": ("float32", ["N", 2, 5, "S"]), "g": ("float32", ["N", 3, "S", 2])},
+        {"y": ("float32", ["N", 2, 3, "S"])},
+        mode="bicubic",
+        padding_mode="border",
+    )
+    with pytest.raises(ModelError, match="bicubic samples of a border"):
+        compile_graph(model)
+
+
+@pytest.mark.parametrize("shape", [["S", "S"], ["N", "S", "S"], [2, "N", 3, 3]])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_inverse(shape: Dims, dtype: str) -> None:
+    model = _model("Inverse", {"x": (dtype, shape)}, {"y": (dtype, shape)})
+    hold(
+        model,
+        [{"N": 3, "S": 5}, {"N": 1, "S": 1}, {"N": 2, "S": 3}],
+        against_runtime=True,
+        tolerance=1e-3,
+    )
+
+
+def test_inverse_exchanges_rows() -> None:
+    model = _model("Inverse", {"x": ("float32", ["N", 3, 3])}, {"y": ("float32", ["N", 3, 3])})
+    x = np.array([[[0, 1, 0], [0, 0, 1], [1, 0, 0]], [[0, 0, 2], [0, 3, 1], [4, 1, 1]]], np.float32)
+    hold(model, [{"x": x}], reference=lambda inputs: [np.linalg.inv(inputs["x"])])
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16"])
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_quantize_and_dequantize(dtype: str, axis: int | None) -> None:
+    count: Dims = [] if axis is None else [4]
+    shape: Dims = ["N", 4] if axis == 1 else [4, "S"]
+    options: dict[str, Any] = {} if axis is None else {"axis": axis}
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"], domain=_DOMAIN, **options),
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["y"], domain=_DOMAIN, **options),
+    ]
+    model = graph(
+        nodes,
+        {"x": ("float32", shape)},
+        {"q": (dtype, shape), "y": ("float32", shape)},
+        {
+            "s": np.full(count, 0.0625, np.float32),
+            "z": np.full(count, 3, dtype),
+        },
+        domains={_DOMAIN: 1},
+        opset=17,
+    )
+    hold(model, _CASES, against_runtime=True)

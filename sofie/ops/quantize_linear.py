@@ -13,7 +13,8 @@ from sofie.ops import quantization
 from sofie.ops.registry import operator
 
 
-def _check(node: Node) -> Iterator[str]:
+def check(node: Node) -> Iterator[str]:
+    """Reasons against the scale and the precision."""
     yield from quantization.check_blocks(node)
     if node.dtype(1) not in dtype.FLOATS:
         yield f"a scale of type {node.dtype(1).name}"
@@ -27,7 +28,7 @@ def _precision(node: Node) -> dtype.DType | None:
     return dtype.from_onnx(onnx_ir.DataType(given)) if given else node.dtype(1)
 
 
-@operator("QuantizeLinear", since=10, dtypes=dtype.FLOATS | {dtype.INT32}, check=_check)
+@operator("QuantizeLinear", since=10, dtypes=dtype.FLOATS | {dtype.INT32}, check=check)
 def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor]:
     """``saturate(round(x / scale) + zero_point)``."""
     x, scales = inputs[0], inputs[1]

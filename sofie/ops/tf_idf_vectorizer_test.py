@@ -8,7 +8,7 @@ import pytest
 from onnx import helper
 
 from sofie.importer.errors import ModelError
-from sofie.testing.operators import Dims, compile_graph, graph, hold
+from sofie.testing.operators import Array, Dims, compile_graph, graph, hold
 
 # Three single elements, three pairs, and one of three.
 _POOL: dict[str, Any] = {
@@ -24,9 +24,9 @@ def _model(shape: Dims, dtype: str = "int64", **attributes: Any) -> onnx.ModelPr
     return graph([node], {"x": (dtype, shape)}, {"y": ("float32", [*shape[:-1], 9])})
 
 
-def _few(x: np.ndarray) -> np.ndarray:
+def _few(x: Array) -> Array:
     """Numbers of which some are next to each other as in the pool."""
-    return np.abs(x) % 6
+    return np.asarray(np.abs(x) % 6)
 
 
 _CASES = [{"N": 4, "C": 12}, {"N": 1, "C": 1}, {"N": 3, "C": 40}]
