@@ -1,13 +1,5 @@
-// How long a model takes on one device, call by call, and how far its results are from a reference.
-//
-//   latency --model=particle_net --device=cuda --runs=50 CASE.npz...
-//
-// CASE.npz is what //models:reference writes. For each it prints a line of CSV: wall time per call
-// with inputs and outputs in the device's memory, from the call to the end of the work (median and
-// quartiles), the host's share of a call, the device's time between events around a call, the first
-// call at these sizes, ‖out − reference‖ / ‖reference‖, launches in the captured graph, and bytes
-// of the session's arena and weights. With --profile a table of the steps' times follows, and
-// --trace writes them to a file for chrome://tracing and Perfetto.
+#include "benchmarks/latency.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -24,12 +16,6 @@
 #include <vector>
 
 #include "benchmarks/device_memory.h"
-#include "models/cnn.h"
-#include "models/mlp.h"
-#include "models/particle_net.h"
-#include "models/particle_net_bf16.h"
-#include "models/particle_net_fp16.h"
-#include "models/particle_net_tf32.h"
 #include "rules/private/model_case.h"
 #include "sofie/runtime/error.h"
 #include "sofie/runtime/profiler.h"
@@ -38,31 +24,18 @@
 namespace sofie::benchmarks {
 namespace {
 
-using Factory = std::unique_ptr<SessionCore> (*)(const Device&, const SessionOptions&);
-
-const std::map<std::string, std::pair<Factory, const ModelInfo& (*)()>>& Models() {
-  static const std::map<std::string, std::pair<Factory, const ModelInfo& (*)()>> models = {
-      {"cnn", {&cnn::NewSession, &cnn::Info}},
-      {"mlp", {&mlp::NewSession, &mlp::Info}},
-      {"particle_net", {&particle_net::NewSession, &particle_net::Info}},
-      {"particle_net_bf16", {&particle_net_bf16::NewSession, &particle_net_bf16::Info}},
-      {"particle_net_fp16", {&particle_net_fp16::NewSession, &particle_net_fp16::Info}},
-      {"particle_net_tf32", {&particle_net_tf32::NewSession, &particle_net_tf32::Info}},
-  };
-  return models;
-}
-
 struct Flags {
-  std::string model = "particle_net";
+  std::string model;
   std::string device = "cpu";
   int threads = 0;
   int runs = 50;
   bool profile = false;
   std::string trace;
+  std::string output;
   std::vector<std::string> cases;
 };
 
-Flags Parse(int argc, char** argv) {
+Flags Parse(int argc, char** argv, const Models& models) {
   Flags flags;
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
@@ -82,17 +55,19 @@ Flags Parse(int argc, char** argv) {
       flags.runs = std::max(1, std::atoi(value("runs").c_str()));
     } else if (is("trace")) {
       flags.trace = value("trace");
+    } else if (is("output")) {
+      flags.output = value("output");
     } else if (argument == "--profile") {
       flags.profile = true;
     } else if (argument.rfind("--", 0) == 0) {
       throw ArgumentError("there is no flag " + argument +
-                          "; there are --model, --device, --threads, --runs, --profile and "
-                          "--trace");
+                          "; there are --model, --device, --threads, --runs, --profile, "
+                          "--trace and --output");
     } else {
       flags.cases.push_back(argument);
     }
   }
-  if (!Models().contains(flags.model)) throw ArgumentError("there is no model " + flags.model);
+  if (!models.contains(flags.model)) throw ArgumentError("there is no model " + flags.model);
   if (flags.cases.empty()) throw ArgumentError("give the .npz file of at least one case");
   return flags;
 }
@@ -116,11 +91,11 @@ double Quantile(std::vector<double>& values, double share) {
 double Error(const TensorView& actual, const TensorView& expected) {
   double difference = 0;
   double norm = 0;
-  const auto* a = static_cast<const float*>(actual.data);
-  const auto* e = static_cast<const float*>(expected.data);
   for (int64_t i = 0; i < expected.shape.elements(); ++i) {
-    difference += (double{a[i]} - e[i]) * (double{a[i]} - e[i]);
-    norm += double{e[i]} * e[i];
+    const double a = Element(actual.data, actual.dtype, i);
+    const double e = Element(expected.data, expected.dtype, i);
+    difference += (a - e) * (a - e);
+    norm += e * e;
   }
   return norm == 0 ? std::sqrt(difference) : std::sqrt(difference / norm);
 }
@@ -135,6 +110,11 @@ void Measure(SessionCore& session, const Flags& flags, const std::string& path,
   const TensorView first = session.Run(host)[0];
   const double cold = Microseconds(std::chrono::steady_clock::now() - begin);
   const double error = Error(first, model_case.outputs[0].tensor.view());
+  if (!flags.output.empty()) {
+    std::ofstream file(flags.output, std::ios::binary);
+    file.write(static_cast<const char*>(first.data),
+               static_cast<std::streamsize>(BytesOf(first.dtype, first.shape.elements())));
+  }
 
   std::vector<DeviceCopy> copies;
   std::vector<TensorView> inputs;
@@ -180,8 +160,8 @@ void Measure(SessionCore& session, const Flags& flags, const std::string& path,
   }
 }
 
-void Run(const Flags& flags) {
-  const auto& [factory, info] = Models().at(flags.model);
+void Run(const Flags& flags, const Models& models) {
+  const auto& [factory, info] = models.at(flags.model);
   const Stream stream(flags.device == "cuda");
   const std::unique_ptr<SessionCore> session = factory(DeviceOf(flags, stream), {});
   std::cout << "model,device,case,median_us,lower_quartile_us,upper_quartile_us,host_us,"
@@ -194,14 +174,15 @@ void Run(const Flags& flags) {
 }
 
 }  // namespace
-}  // namespace sofie::benchmarks
 
-int main(int argc, char** argv) {
+int MeasureLatency(int argc, char** argv, const Models& models) {
   try {
-    sofie::benchmarks::Run(sofie::benchmarks::Parse(argc, argv));
+    Run(Parse(argc, argv, models), models);
     return 0;
   } catch (const std::exception& error) {
-    std::cerr << "latency: " << error.what() << "\n";
+    std::cerr << argv[0] << ": " << error.what() << "\n";
     return 1;
   }
 }
+
+}  // namespace sofie::benchmarks

@@ -1,0 +1,19 @@
+// Times models of this repository; latency.h says how.
+#include "benchmarks/latency.h"
+#include "models/cnn.h"
+#include "models/mlp.h"
+#include "models/particle_net.h"
+#include "models/particle_net_bf16.h"
+#include "models/particle_net_fp16.h"
+#include "models/particle_net_tf32.h"
+
+int main(int argc, char** argv) {
+  return sofie::benchmarks::MeasureLatency(
+      argc, argv,
+      {{"cnn", {&cnn::NewSession, &cnn::Info}},
+       {"mlp", {&mlp::NewSession, &mlp::Info}},
+       {"particle_net", {&particle_net::NewSession, &particle_net::Info}},
+       {"particle_net_bf16", {&particle_net_bf16::NewSession, &particle_net_bf16::Info}},
+       {"particle_net_fp16", {&particle_net_fp16::NewSession, &particle_net_fp16::Info}},
+       {"particle_net_tf32", {&particle_net_tf32::NewSession, &particle_net_tf32::Info}}});
+}
