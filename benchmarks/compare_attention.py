@@ -232,7 +232,8 @@ def _markdown(rows: Sequence[Mapping[str, object]]) -> str:
     ]
     cells: dict[tuple[object, object], dict[str, str]] = {}
     for row in rows:
-        text = f"{row['tflops']:.0f} ({row['error']:.2e})"
+        error = "unchecked" if math.isnan(float(str(row["error"]))) else f"{row['error']:.2e}"
+        text = f"{row['tflops']:.0f} ({error})"
         cells.setdefault((row["case"], row["causal"]), {})[str(row["program"])] = text
     for (name, causal), values in cells.items():
         line = " | ".join(values.get(p, "") for p in programs)
