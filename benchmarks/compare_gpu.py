@@ -260,7 +260,7 @@ def _plot(rows: Sequence[Mapping[str, object]], axis: str, path: pathlib.Path) -
     for program in dict.fromkeys((r["program"], r["precision"]) for r in kept):
         mine = [r for r in kept if (r["program"], r["precision"]) == program]
         mine.sort(key=lambda r: int(str(r[axis])))
-        x, y = [r[axis] for r in mine], [r["wall_us"] for r in mine]
+        x, y = ([float(str(r[what])) for r in mine] for what in (axis, "wall_us"))
         axes.plot(x, y, marker="o", label=" ".join(map(str, program)))
     axes.set(xscale="log", yscale="log", xlabel=axis, ylabel="µs per call", title="ParticleNet")
     axes.grid(True, which="both", alpha=0.3)
