@@ -132,10 +132,12 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
         dtype.FLOAT32,
         [rows],
     )
-    mode = _MODES[node.attr_string("mode", "")]
+    mode = node.attr_string("mode", "")
+    if mode == "TF":
+        return [Reshape(total, node.out_shape())]
 
     def weighted(index: At) -> Expr:
-        return Call(dtype.FLOAT32, mode, (total.load(index), scale.load(index[1:])))
+        return Call(dtype.FLOAT32, _MODES[mode], (total.load(index), scale.load(index[1:])))
 
     result = b.lazy(dtype.FLOAT32, shape, [total], weighted)
     return [Reshape(result, node.out_shape())]
