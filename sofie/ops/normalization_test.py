@@ -170,5 +170,5 @@ def test_mean_and_variance_over_axes_that_the_input_does_not_have() -> None:
         {"y": ("float32", ["N", 3, "M"])},
         opset=13,
     )
-    with pytest.raises(ModelError, match=r"axes \(0, 2, 3\) of an input of rank 3"):
+    with pytest.raises(ModelError, match="Input rank was 3"):
         compile_graph(model)
