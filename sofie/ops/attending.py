@@ -81,13 +81,22 @@ def rotated(
       cos: [positions, half of the channels that are turned], which are the first ones.
       sin: likewise.
       interleaved: pairs are neighbours; else they lie half of these channels apart.
+
+    Positions are what data says, but nothing is read outside of the tables.
     """
-    half = cos.shape[1]
+    for axis, what in enumerate(("positions", "channels")):
+        b.require_equal(cos.shape[axis], sin.shape[axis], f"{what} of the cosines and sines")
+    positions, half = cos.shape
+    b.require(dims.ONE, positions, f"{b.node}: cosines and sines of no position")
+    b.require(
+        2 * half, x.shape[3], f"{b.node}: {{low}} channels are turned, but there are {{high}}"
+    )
     one = sympy.Integer(1)
 
     def element(index: Index) -> Expr:
         batch, head, row, channel = index
-        position = Indirect(starts.load((batch,))) + row
+        place = Indirect(starts.load((batch,))) + row
+        position = dims.clamp(place, dims.ZERO, positions - 1)
         pair = dims.FloorDiv(channel, 2) if interleaved else dims.FloorMod(channel, half)
         is_first = (
             compare("==", dims.FloorMod(channel, 2), dims.ZERO)

@@ -193,8 +193,8 @@ def _cache(
         value: Expr = Select(new.dtype, is_fresh, fresh, Literal(new.dtype, 0.0))
         if past is None:
             return value
-        old = past.load((item, head, dims.clamp(row, dims.ZERO, past.shape[2] - 1), channel))
-        return Select(new.dtype, compare("<", row, start), old, value)
+        kept = dims.smallest(start, past.shape[2])
+        return Select(new.dtype, compare("<", row, kept), past.load(index), value)
 
     operands = [new, starts, *([] if past is None else [past])]
     return b.lazy(new.dtype, (batch, heads, present, channels), operands, element)

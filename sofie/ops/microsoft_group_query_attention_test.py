@@ -8,6 +8,7 @@ import pytest
 from onnx import helper
 
 from sofie.importer.errors import ModelError
+from sofie.testing import interpreter
 from sofie.testing.operators import Array, Dims, compile_graph, graph, hold
 
 _DEPTH = 16
@@ -19,6 +20,7 @@ _STEPS = [(2, 1, 7, [6, 4]), (1, 1, 2, [1]), (3, 1, 12, [11, 0, 5])]
 def _model(
     *,
     past: bool = False,
+    past_rows: str = "T",
     packed: bool = False,
     rotary: bool = False,
     outputs: int = 3,
@@ -35,7 +37,7 @@ def _model(
     if not packed:
         inputs |= {name: (dtype, ["B", "S", 2 * _DEPTH]) for name in "kv"}
     if past:
-        inputs |= {f"past_{name}": (dtype, ["B", 2, "T", _DEPTH]) for name in "kv"}
+        inputs |= {f"past_{name}": (dtype, ["B", 2, past_rows, _DEPTH]) for name in "kv"}
     if rotary:
         inputs |= {name: (dtype, [20, _DEPTH // 2]) for name in ("cos", "sin")}
     if bias:
@@ -60,7 +62,8 @@ def _model(
     ]
     shapes: dict[str, tuple[str, Dims]] = {"y": (dtype, ["B", "S", 4 * _DEPTH])}
     if outputs > 1:
-        shapes |= {f"present_{name}": (dtype, ["B", 2, "T", _DEPTH]) for name in "kv"}
+        present = "T" if past_rows == "T" else "R"
+        shapes |= {f"present_{name}": (dtype, ["B", 2, present, _DEPTH]) for name in "kv"}
     return graph(nodes, inputs, shapes, domains={"com.microsoft": 1}, opset=17)
 
 
@@ -96,6 +99,40 @@ def test_options(options: dict[str, Any], table: list[tuple[int, int, int, list[
 
 def test_a_prompt_without_caches() -> None:
     _hold(_model(), _PROMPTS)
+
+
+@pytest.mark.parametrize("last", [-50, -1, 11, 50])
+@pytest.mark.parametrize("table", [_PROMPTS, _STEPS], ids=["prompts", "steps"])
+def test_lengths_that_make_no_sense_read_nothing_outside(
+    last: int, table: list[tuple[int, int, int, list[int]]]
+) -> None:
+    """The interpreter raises where memory outside of an operand is read."""
+    random = np.random.default_rng(5)
+    for past in (0, 3):
+        model = _model(past=True, rotary=True, past_rows="P")
+        program = compile_graph(model)
+        for batch, rows, total, _ in table:
+            extents = {"B": batch, "S": rows, "T": total, "P": past}
+            inputs = {
+                value.name: random.standard_normal(
+                    [
+                        extents[d.dim_param] if d.dim_param else d.dim_value
+                        for d in value.type.tensor_type.shape.dim
+                    ]
+                ).astype(np.float32)
+                for value in model.graph.input
+            }
+            inputs["last"] = np.full(batch, last, np.int32)
+            result, *_ = interpreter.run(program, inputs)
+            assert result.shape == (batch, rows, 4 * _DEPTH)
+
+
+def test_tables_of_different_sizes_are_refused() -> None:
+    model = _model(rotary=True)
+    (sin,) = (value for value in model.graph.input if value.name == "sin")
+    sin.type.tensor_type.shape.dim[0].dim_value = 19
+    with pytest.raises(ModelError, match="must be equal, but are 20 and 19"):
+        compile_graph(model)
 
 
 @pytest.mark.parametrize(
