@@ -84,6 +84,16 @@ def call(b: Builder, dtype: DType, template: str, x: Tensor, *others: Expr) -> T
     return b.lazy(dtype, x.shape, [x], element)
 
 
+def added(b: Builder, x: Tensor, y: Tensor) -> Tensor:
+    """The sum, of the first one's shape and type, which the other one is stretched to."""
+    other = Broadcast(y, x.shape)
+
+    def element(index: Index) -> Expr:
+        return Call(x.dtype, "{0} + {1}", (x.load(index), other.load(index)))
+
+    return b.lazy(x.dtype, x.shape, [x, y], element)
+
+
 def given(inputs: Sequence[Tensor | None]) -> list[Tensor]:
     """The inputs that are present."""
     return [t for t in inputs if t is not None]

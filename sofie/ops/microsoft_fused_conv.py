@@ -4,9 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from sofie.ir import dims, dtype
 from sofie.ir.builder import Builder
-from sofie.ir.expr import Call, Expr
 from sofie.ir.node import Node
-from sofie.ir.tensor import Index, Tensor
+from sofie.ir.tensor import Tensor
 from sofie.ops import elementwise
 from sofie.ops.conv import convolve
 from sofie.ops.inference import shape_rule
@@ -55,15 +54,8 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
     if added is not None:
         for axis, (have, want) in enumerate(zip(added.shape, result.shape, strict=True)):
             b.require_equal(have, want, f"axis {axis} of what is added and of the result")
-        result = _sum(b, result, added)
+        result = elementwise.added(b, result, added)
     if relu or not name:
         return [result]
     numbers = [elementwise.scalar(result.dtype, value) for value in _parameters(node)]
     return [elementwise.call(b, result.dtype, _ACTIVATIONS[name][0], result, *numbers)]
-
-
-def _sum(b: Builder, left: Tensor, right: Tensor) -> Tensor:
-    def element(index: Index) -> Expr:
-        return Call(left.dtype, "{0} + {1}", (left.load(index), right.load(index)))
-
-    return b.lazy(left.dtype, left.shape, [left, right], element)

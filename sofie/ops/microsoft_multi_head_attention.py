@@ -12,10 +12,10 @@ import sympy
 from sofie.ir import dims, dtype
 from sofie.ir.attention import Inputs, Seen, attention
 from sofie.ir.builder import Builder
-from sofie.ir.expr import Call, Expr
+from sofie.ir.expr import Expr
 from sofie.ir.node import Node
-from sofie.ir.tensor import Index, Tensor
-from sofie.ops import attending
+from sofie.ir.tensor import Index, Slice, Tensor
+from sofie.ops import attending, elementwise
 from sofie.ops.inference import shape_rule
 from sofie.ops.registry import operator
 
@@ -79,12 +79,14 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
     operands = [*inputs, *([None] * (_PAST_VALUE + 1 - len(inputs)))]
     query, key, value = operands[_QUERY], operands[_KEY], operands[_VALUE]
     assert query is not None and key is not None and value is not None
-    start = dims.ZERO
+    bias, start = operands[_BIAS], dims.ZERO
     split: list[Tensor] = []
     for x in (query, key, value):
         width = x.shape[2] if x.rank == 3 else _heads(node) * x.shape[3]
         if x.rank == 3:
-            x = attending.split_heads(_biased(b, x, operands[_BIAS], start), _heads(node))
+            if bias is not None:
+                x = elementwise.added(b, x, Slice(bias, (width,), (start,), (dims.ONE,)))
+            x = attending.split_heads(x, _heads(node))
         start = start + width
         split.append(x)
     keys = attending.behind(b, operands[_PAST_KEY], split[1])
@@ -115,17 +117,6 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
     return [attending.join_heads(result), keys, values]
 
 
-def _biased(b: Builder, x: Tensor, bias: Tensor | None, start: dims.Expr) -> Tensor:
-    """An operand [batch, rows, channels] and its part of the bias, from ``start`` on."""
-    if bias is None:
-        return x
-
-    def element(index: Index) -> Expr:
-        return Call(x.dtype, "{0} + {1}", (x.load(index), bias.load((start + index[2],))))
-
-    return b.lazy(x.dtype, x.shape, [x, bias], element)
-
-
 def _bias(
     node: Node, b: Builder, operands: Sequence[Tensor | None], scores: dims.Shape
 ) -> Tensor | None:
@@ -146,8 +137,4 @@ def _bias(
         parts.append(attending.bias_of_mask(b, mask, scores, low, number))
     if len(parts) < 2:
         return parts[0] if parts else None
-
-    def both(index: Index) -> Expr:
-        return Call(number, "{0} + {1}", tuple(part.load(index) for part in parts))
-
-    return b.lazy(number, scores, parts, both)
+    return elementwise.added(b, *parts)

@@ -12,10 +12,9 @@ import sympy
 from sofie.ir import dims, dtype
 from sofie.ir.attention import Inputs, Packed, attention
 from sofie.ir.builder import Builder
-from sofie.ir.expr import Call, Expr
 from sofie.ir.node import Node
-from sofie.ir.tensor import Index, Reshape, Slice, Tensor
-from sofie.ops import attending
+from sofie.ir.tensor import Reshape, Slice, Tensor
+from sofie.ops import attending, elementwise
 from sofie.ops.inference import shape_rule
 from sofie.ops.registry import operator
 
@@ -68,10 +67,7 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
     operands = [*inputs, *([None] * (_SCORES_BIAS + 1 - len(inputs)))]
     ends = operands[_ENDS]
     assert ends is not None
-    query, key, value = (
-        _biased(b, x, operands[_BIAS], start)
-        for x, start in zip(*_split(node, operands), strict=True)
-    )
+    query, key, value = _split(node, b, operands)
     b.require_equal(query.shape[2], key.shape[2], "channels of queries and keys")
     for x in (key, value):
         b.require_equal(query.shape[0], x.shape[0], "rows of queries, keys and values")
@@ -83,37 +79,23 @@ def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tenso
     return [Reshape(result, (rows, heads * channels))]
 
 
-def _split(
-    node: Node, operands: Sequence[Tensor | None]
-) -> tuple[list[Tensor], tuple[dims.Expr, ...]]:
-    """Queries, keys and values as [rows, heads, channels], and where their biases begin."""
-    query, key, value = operands[_QUERY], operands[_KEY], operands[_VALUE]
+def _split(node: Node, b: Builder, operands: Sequence[Tensor | None]) -> list[Tensor]:
+    """Queries, keys and values as [rows, heads, channels], with their biases."""
+    query, key, value, bias = operands[: _BIAS + 1]
     assert query is not None
     heads = _heads(node)
-    depth, _ = _depths(node)
-    starts = (dims.ZERO, heads * depth, 2 * heads * depth)
-    if key is not None and value is not None:
-        split: list[Tensor] = []
-        for x in (query, key, value):
-            rows, hidden = x.shape
-            split.append(Reshape(x, (rows, heads, dims.FloorDiv(hidden, heads))))
-        return split, starts
-    rows = query.shape[0]
-    split = []
-    for i in range(3):
-        begin = (dims.ZERO, dims.ZERO, sympy.Integer(i), dims.ZERO)
-        part = Slice(query, (rows, heads, dims.ONE, depth), begin, (dims.ONE,) * 4)
-        split.append(Reshape(part, (rows, heads, depth)))
-    return split, starts
-
-
-def _biased(b: Builder, x: Tensor, bias: Tensor | None, start: dims.Expr) -> Tensor:
-    """An operand and its part of the bias, from ``start`` on."""
-    if bias is None:
-        return x
-
-    def element(index: Index) -> Expr:
-        place = start + index[1] * x.shape[2] + index[2]
-        return Call(x.dtype, "{0} + {1}", (x.load(index), bias.load((place,))))
-
-    return b.lazy(x.dtype, x.shape, [x, bias], element)
+    split: list[Tensor] = []
+    start = dims.ZERO
+    for i, x in enumerate((query, key, value)):
+        if x is None or key is None:
+            depth, begin = query.shape[3], (dims.ZERO, dims.ZERO, sympy.Integer(i), dims.ZERO)
+            x = Slice(query, (query.shape[0], heads, dims.ONE, depth), begin, (dims.ONE,) * 4)
+        else:
+            depth = dims.FloorDiv(x.shape[1], heads)
+        x = Reshape(x, (x.shape[0], heads, depth))
+        if bias is not None:
+            part = Slice(bias, (heads * depth,), (start,), (dims.ONE,))
+            x = elementwise.added(b, x, Reshape(part, (heads, depth)))
+        start = start + heads * depth
+        split.append(x)
+    return split
