@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "examples/device_named.h"
 #include "examples/jets.h"
 #include "models/packed_transformer.h"
 #include "tools/cpp/runfiles/runfiles.h"
@@ -74,13 +75,6 @@ double Time(packed_transformer::Session& session, const Batch& batch) {
   }
   std::nth_element(seconds.begin(), seconds.begin() + kCalls / 2, seconds.end());
   return seconds[kCalls / 2];
-}
-
-sofie::Device DeviceNamed(const std::string& name) {
-  if (name == "cpu") return sofie::Device::Cpu();
-  if (name == "openmp") return sofie::Device::OpenMp();
-  if (name == "cuda") return sofie::Device::Cuda();
-  throw std::runtime_error("--device=" + name + " is not one of cpu, openmp, cuda.");
 }
 
 std::string SamplePath(const char* program) {

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "examples/device_named.h"
 #include "examples/jet_batches.h"
 #include "examples/jets.h"
 #include "examples/score_plot.h"
@@ -91,13 +92,6 @@ Options ParseOptions(const std::vector<std::string>& arguments) {
     }
   }
   return options;
-}
-
-sofie::Device DeviceNamed(const std::string& name) {
-  if (name == "cpu") return sofie::Device::Cpu();
-  if (name == "openmp") return sofie::Device::OpenMp();
-  if (name == "cuda") return sofie::Device::Cuda();
-  throw std::runtime_error("--device=" + name + " is not one of cpu, openmp, cuda.");
 }
 
 // A path as the user means it: `bazel run` starts programs in another folder, and names the user's.

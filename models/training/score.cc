@@ -23,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "examples/device_named.h"
 #include "examples/jets.h"
 #include MODEL_HEADER
 
@@ -128,17 +129,10 @@ double Tag(const std::vector<Batch>& batches, model::Session& session,
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-sofie::Device DeviceNamed(const std::string& name) {
-  if (name == "cpu") return sofie::Device::Cpu();
-  if (name == "openmp") return sofie::Device::OpenMp();
-  if (name == "cuda") return sofie::Device::Cuda();
-  throw std::runtime_error(name + " is not one of cpu, openmp, cuda.");
-}
-
 void Score(const std::string& input, const std::string& device, const std::string& output) {
   const Jets jets = examples::ReadJets(input);
   const std::vector<Batch> batches = MakeBatches(jets);
-  model::Session session(DeviceNamed(device));
+  model::Session session(examples::DeviceNamed(device));
   std::vector<float> probabilities(static_cast<size_t>(jets.size() * kClasses),
                                    std::numeric_limits<float>::quiet_NaN());
   Tag(batches, session, probabilities);
