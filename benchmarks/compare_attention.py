@@ -28,6 +28,7 @@ import torch
 from absl import app, flags
 from torch.nn import attention
 
+from benchmarks import results
 from models import reference_case
 
 _LATENCY = flags.DEFINE_string(
@@ -245,18 +246,8 @@ def main(argv: Sequence[str]) -> None:
     """Measures and writes the reports."""
     if len(argv) > 1:
         raise app.UsageError(f"unexpected argument {argv[1]!r}")
-    folder = pathlib.Path(_OUTPUT.value)
-    work = pathlib.Path(os.environ.get("TMPDIR", "/tmp")) / "sofie_compare_attention"
-    for path in (folder, work):
-        path.mkdir(parents=True, exist_ok=True)
-    rows = []
-    with (folder / "results.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, _COLUMNS, restval="")
-        writer.writeheader()
-        for row in _measure(work):
-            rows.append(row)
-            writer.writerow(row)
-            file.flush()
+    folder, work = results.folders(_OUTPUT.value, "sofie_compare_attention")
+    rows = results.collect(_measure(work), _COLUMNS, folder / "results.csv")
     table = _markdown(rows)
     (folder / "results.md").write_text(table, encoding="utf-8")
     print(table)

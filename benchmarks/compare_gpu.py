@@ -28,7 +28,7 @@ import onnx
 import torch
 from absl import app, flags
 
-from benchmarks import particle_net_torch
+from benchmarks import particle_net_torch, results
 from models import reference_case
 
 _LATENCY = flags.DEFINE_string("latency", "benchmarks/latency", "The program that times sofie.")
@@ -312,24 +312,8 @@ def main(argv: Sequence[str]) -> None:
     """Measures and writes the reports."""
     if len(argv) > 1:
         raise app.UsageError(f"unexpected argument {argv[1]!r}")
-    folder = pathlib.Path(_OUTPUT.value)
-    work = pathlib.Path(os.environ.get("TMPDIR", "/tmp")) / "sofie_compare"
-    for path in (folder, work):
-        path.mkdir(parents=True, exist_ok=True)
-    rows = []
-    with (folder / "results.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, _COLUMNS)
-        writer.writeheader()
-        for row in _measure(work):
-            rows.append(row)
-            writer.writerow(row)
-            file.flush()
-            print(
-                ",".join(
-                    f"{row[c]:.4g}" if isinstance(row[c], float) else str(row[c]) for c in _COLUMNS
-                ),
-                flush=True,
-            )
+    folder, work = results.folders(_OUTPUT.value, "sofie_compare")
+    rows = results.collect(_measure(work), _COLUMNS, folder / "results.csv")
     table = _markdown(rows)
     (folder / "results.md").write_text(table)
     _plot(rows, "N", folder / "batch.png")
