@@ -1,6 +1,7 @@
 """How many kernels attention needs: one for each layout class, whatever the sizes are.
 
-Kernels are counted as functors in the generated source, each of which is one symbol of the object.
+Kernels are counted as functors in the generated source. The object has each for the same few entry
+points (tensor cores of either kind, or none) and index types, whatever the sizes are.
 """
 
 import itertools
