@@ -6,6 +6,7 @@ import dataclasses
 import pathlib
 
 from sofie.emit import host, sources
+from sofie.emit.files import Files
 from sofie.emit.names import is_identifier
 from sofie.importer.check import check
 from sofie.importer.errors import ModelError
@@ -33,7 +34,7 @@ class Request:
     strided_inputs: tuple[str, ...] = ()
 
 
-def compile_model(request: Request) -> dict[str, bytes]:
+def compile_model(request: Request) -> Files:
     """Contents of every file to write, by name.
 
     Raises:

@@ -1,7 +1,10 @@
 """Whole models: the same bytes every time, and nothing in them that depends on names or sizes."""
 
 import json
+import os
 import pathlib
+import subprocess
+import sys
 
 import numpy as np
 import onnx
@@ -27,7 +30,8 @@ def _model(symbol: str, hidden: float = 1.0) -> onnx.ModelProto:
 def _compile(tmp_path: pathlib.Path, proto: onnx.ModelProto, **options: object) -> dict[str, bytes]:
     path = tmp_path / "m.onnx"
     onnx.save(proto, str(path))
-    return compile_model(Request(path, "m", "m", **options))  # type: ignore[arg-type]
+    files = compile_model(Request(path, "m", "m", **options))  # type: ignore[arg-type]
+    return {name: b"".join(content) for name, content in files.items()}
 
 
 def test_names_of_sizes_do_not_reach_kernels(tmp_path: pathlib.Path) -> None:
@@ -114,3 +118,39 @@ def test_an_output_that_is_an_input_or_a_constant_or_twice_the_same(tmp_path: pa
     outputs = dict.fromkeys(["same", "fixed", "r", "again"], "float32")
     model = graph(nodes, {"x": ("float32", ["N"])}, outputs, {"w": np.ones(3, np.float32)})
     hold(model, [{"N": 3}, {"N": 0}, {"N": 1}])
+
+
+# Prints by how many bytes a process, with what it starts, has grown above what importing takes.
+_PEAK = """
+import pathlib, resource, sys
+import sofie.compile, sofie.emit.files
+
+def peak(who):
+    return resource.getrusage(who).ru_maxrss * 1024
+
+path = pathlib.Path(sys.argv[1])
+before = peak(resource.RUSAGE_SELF)
+made = sofie.compile.compile_model(sofie.compile.Request(path, "m", "m"))
+for name, content in made.items():
+    sofie.emit.files.write(content, path.with_name(name))
+print(max(peak(resource.RUSAGE_SELF), peak(resource.RUSAGE_CHILDREN)) - before)
+"""
+
+
+@pytest.mark.parametrize("external", [False, True])
+def test_weights_are_in_memory_once(tmp_path: pathlib.Path, external: bool) -> None:
+    """A model of a gigabyte must not take three."""
+    count, rows = 8, 2048
+    size = count * rows * rows * 4
+    layers = [helper.make_node("MatMul", [f"v{i}", f"w{i}"], [f"v{i + 1}"]) for i in range(count)]
+    matrices = {f"w{i}": np.full((rows, rows), i + 1, np.float32) for i in range(count)}
+    model = graph(layers, {"v0": ("float32", ["N", rows])}, {f"v{count}": "float32"}, matrices)
+    path = tmp_path / "m.onnx"
+    onnx.save(model, str(path), save_as_external_data=external, location="weights")
+    del model
+    run = [sys.executable, "-c", _PEAK, str(path)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    ended = subprocess.run(run, env=environment, check=True, stdout=subprocess.PIPE, text=True)
+    grown = int(ended.stdout)
+    assert size < (tmp_path / "m_weights.safetensors").stat().st_size < size + 8192
+    assert grown < 1.5 * size, f"{grown >> 20} MiB for {size >> 20} MiB of weights"

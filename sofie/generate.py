@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from absl import app, flags
 
 from sofie.compile import Request, compile_model
+from sofie.emit import files
 from sofie.importer.errors import ModelError
 from sofie.ir.program import Precision
 from sofie.passes.reduce_rank import LowRank
@@ -67,14 +68,14 @@ def main(argv: Sequence[str]) -> None:
         strided_inputs=tuple(_STRIDED_INPUTS.value),
     )
     try:
-        files = compile_model(request)
+        generated = compile_model(request)
     except ModelError as error:
         print(f"error: {request.model}: {error}", file=sys.stderr)
         sys.exit(1)
     folder = pathlib.Path(_OUTPUT_DIR.value)
     folder.mkdir(parents=True, exist_ok=True)
-    for name, content in files.items():
-        (folder / name).write_bytes(content)
+    for name, content in generated.items():
+        files.write(content, folder / name)
 
 
 if __name__ == "__main__":

@@ -35,7 +35,9 @@ def _kernels(parts: Sequence[_Part]) -> int:
     count = sum(type(step).__name__ == "Attention" for step in program.steps)
     assert count == len(parts)
     files = sources.render(program, sources.Options("m", "m", "", 1))
-    return len(re.findall(r"static constexpr bool kPacked", files["m_kernels.h"].decode()))
+    return len(
+        re.findall(r"static constexpr bool kPacked", b"".join(files["m_kernels.h"]).decode())
+    )
 
 
 def _packed(

@@ -13,6 +13,7 @@ import jinja2
 
 import sofie
 from sofie.emit import functor, weights
+from sofie.emit.files import Files
 from sofie.emit.names import Names, identifier
 from sofie.emit.sharing import Functors
 from sofie.emit.text import c_string, comment
@@ -149,7 +150,7 @@ def _is_constant(layer: DenseLayer) -> bool:
     return all(r is None or r.buffer.kind is BufferKind.WEIGHT for r in regions)
 
 
-def render(program: Program, options: Options) -> dict[str, bytes]:
+def render(program: Program, options: Options) -> Files:
     """File contents by file name."""
     return _Renderer(program, options).files()
 
@@ -200,7 +201,7 @@ class _Renderer:
             base = {"input": "in_", "output": "out_"}.get(buffer.kind.value, "") + base
         self.pointer_names[id(buffer)] = self.pointers.new(base)
 
-    def files(self) -> dict[str, bytes]:
+    def files(self) -> Files:
         """All files."""
         options = self.options
         steps = [(k, step) for k, segment in enumerate(self.segments) for step in segment.steps]
@@ -259,9 +260,9 @@ class _Renderer:
             has_random_state=bool(self.program.states()),
             version=c_string(sofie.VERSION),
         )
-        files = {file: text.encode() for file, text in texts.items()}
-        files[f"{name}_weights.safetensors"] = weights.file(self.weights, graph_hash)
-        files[f"{name}_manifest.json"] = self._manifest(interface, leaves, graph_hash)
+        files: Files = {file: [text.encode()] for file, text in texts.items()}
+        files[f"{name}_weights.safetensors"] = weights.File(self.weights, graph_hash)
+        files[f"{name}_manifest.json"] = [self._manifest(interface, leaves, graph_hash)]
         return files
 
     def _render(self, template: str, common: Mapping[str, object], **extra: object) -> str:

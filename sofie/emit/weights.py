@@ -17,11 +17,12 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from sofie.emit.files import Bytes
 from sofie.ir.program import Buffer
 
 ALIGNMENT = 256
@@ -113,13 +114,27 @@ def _header(weights: Sequence[Buffer], graph_hash: bytes, payload_hash: str) -> 
     return struct.pack("<Q", header_size) + text.ljust(header_size)
 
 
-def file(weights: Sequence[Buffer], graph_hash: bytes) -> bytes:
-    """The file's bytes."""
-    parts: list[memoryview] = []
-    digest = hashlib.sha256()
+def _payload(weights: Sequence[Buffer]) -> Iterator[Bytes]:
     for weight in weights:
         raw = _elements(weight).reshape(-1).view(np.uint8).data
-        for part in (raw, memoryview(bytes(_aligned(len(raw)) - len(raw)))):
+        yield raw
+        yield bytes(_aligned(len(raw)) - len(raw))
+
+
+class File:
+    """The file as stretches of bytes, to be gone through as often as one likes.
+
+    They are the tensors' own memory: no second copy of the weights comes about, but of one tensor
+    at a time where its elements lie otherwise than in the file.
+    """
+
+    def __init__(self, weights: Sequence[Buffer], graph_hash: bytes) -> None:
+        self._weights = weights
+        digest = hashlib.sha256()
+        for part in _payload(weights):
             digest.update(part)
-            parts.append(part)
-    return b"".join([_header(weights, graph_hash, digest.hexdigest()), *parts])
+        self._header = _header(weights, graph_hash, digest.hexdigest())
+
+    def __iter__(self) -> Iterator[Bytes]:
+        yield self._header
+        yield from _payload(self._weights)

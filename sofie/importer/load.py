@@ -17,7 +17,7 @@ import onnx_shape_inference
 from google.protobuf.message import DecodeError
 from onnx_ir.passes import common
 
-from sofie.importer import functions, operands, sequences, subgraphs
+from sofie.importer import functions, mapped, operands, sequences, subgraphs
 from sofie.importer.errors import ModelError
 from sofie.ir.node import READS, forget
 from sofie.ops import control_flow, random_numbers, registry
@@ -55,12 +55,12 @@ def load(path: pathlib.Path) -> Model:
     Raises:
       ModelError: the file is missing, broken, or not a model of a known ONNX version.
     """
-    proto = _read(path)
+    proto, folder = _read(path)
     symbols = _rename_symbols(proto.graph)
     try:
         model = ir.from_proto(proto)
         _drop_defaults(model.graph)
-        _set_base(model, path.parent)
+        _set_base(model, folder)
         _check_tensors(model)
         common.InlinePass()(model)
         _infer(model)
@@ -90,9 +90,10 @@ def infer_shapes(model: ir.Model) -> None:
     onnx_shape_inference.infer_symbolic_shapes(model, policy="override")
 
 
-def _read(path: pathlib.Path) -> onnx.ModelProto:
+def _read(path: pathlib.Path) -> tuple[onnx.ModelProto, pathlib.Path]:
+    """The model, checked, and the folder of its external tensors."""
     try:
-        proto = onnx.load(str(path), load_external_data=False)
+        proto, folder = mapped.read(path)
     except OSError as error:
         raise ModelError(str(error.strerror or error)) from error
     except (DecodeError, ValueError) as error:
@@ -102,19 +103,20 @@ def _read(path: pathlib.Path) -> onnx.ModelProto:
     _check_functions(proto)
     if not proto.graph.output:
         raise ModelError("the graph has no outputs: an empty or truncated ONNX file")
-    _run_checker(path)
+    _run_checker(proto, folder)
     _check_names(proto.graph)
-    return proto
+    return proto, folder
 
 
-def _run_checker(path: pathlib.Path) -> None:
+def _run_checker(proto: onnx.ModelProto, folder: pathlib.Path) -> None:
     """Runs ONNX's checker, in a process of its own: some damaged files make it abort."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         try:
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-            onnx.checker.check_model(str(path), full_check=True)
+            os.chdir(folder)  # Where it looks for external tensors.
+            onnx.checker.check_model(proto, full_check=True)
         except Exception as error:  # ValidationError, InferenceError, text that is no UTF-8, ...
             os.write(writing, str(error).encode(errors="replace")[:_LONGEST_MESSAGE])
         finally:

@@ -23,6 +23,7 @@ import numpy as np
 import onnx
 
 from sofie.compile import Request, compile_model
+from sofie.emit import files
 from tests.conformance.generate import compile_case
 from tests.conformance.suite import Array, Case
 from tests.conformance.verdicts import FAILED_TO_BUILD, PASSED, Verdict
@@ -120,19 +121,19 @@ class Builder:
     def _generate(self, case: Case, symbolic: bool) -> Verdict:
         source = self.folder / "model.onnx"
 
-        def generate(model: onnx.ModelProto) -> dict[str, bytes]:
+        def generate(model: onnx.ModelProto) -> files.Files:
             source.write_bytes(model.SerializeToString())
             request = Request(source, case.name, case.name, shards=1, embedded_weights=False)
             return compile_model(request)
 
-        files = compile_case(case, generate, symbolic)
-        if isinstance(files, Verdict):
-            return files
+        generated = compile_case(case, generate, symbolic)
+        if isinstance(generated, Verdict):
+            return generated
         sources = self.folder / "src" / case.name
         sources.mkdir(exist_ok=True)
-        for name, content in files.items():
+        for name, content in generated.items():
             folder = self.folder / "data" if name.endswith("_weights.safetensors") else sources
-            (folder / name).write_bytes(content)
+            files.write(content, folder / name)
         return Verdict(case.kind, PASSED)
 
     def _write_data(self, case: Case) -> None:
