@@ -13,7 +13,7 @@ from sofie.importer.errors import ModelError
 from sofie.importer.load import load
 from sofie.ir import dims
 from sofie.ir.program import Precision
-from sofie.passes import pipeline
+from sofie.passes import batch, pipeline
 from sofie.passes.reduce_rank import LowRank
 from sofie.plan.lower import lower
 
@@ -44,6 +44,7 @@ def compile_model(request: Request) -> Files:
         raise ModelError(f"the namespace {request.namespace!r} is not a C++ identifier")
     model = load(request.model)
     check(model)
+    found = batch.find(model)
     reduced = pipeline.run(model, request.low_rank)
     program = lower(model, request.precision, request.strided_inputs)
     options = sources.Options(
@@ -53,6 +54,7 @@ def compile_model(request: Request) -> Files:
         shards=request.shards,
         embedded_weights=request.embedded_weights,
         reduced=reduced,
+        batch=found,
         host=host.versions(request.compiler_macros),
     )
     try:

@@ -147,13 +147,13 @@ TEST_P(ErrorsTest, SizesOfReserveAndPrepare) {
 TEST_P(ErrorsTest, MemoryLimit) {
   const auto limited = particle_net::NewSession(
       device(), {.memory_limit = session_->memory().workspace + (size_t{16} << 20)});
-  const std::vector<int64_t> large = {500, 100, 10};
+  const std::vector<int64_t> large = {3, 5000, 10};  // not even one of them fits
   try {
     limited->Prepare(large);
     ADD_FAILURE() << "the limit was passed";
   } catch (const MemoryError& error) {
     const std::string message = error.what();
-    EXPECT_NE(message.find("for N = 500, n_pf = 100, n_sv = 10 wants "), std::string::npos)
+    EXPECT_NE(message.find("for N = 1, n_pf = 5000, n_sv = 10 wants "), std::string::npos)
         << message;
     EXPECT_NE(message.find("memory_limit"), std::string::npos) << message;
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -140,6 +141,38 @@ TEST_P(PlansTest, NoResultOfAnotherSize) {
     const std::span<const TensorView> outputs = session->Run(InputsOf(narrow));
     EXPECT_EQ(outputs[0].shape, Shape({1, 5}));
   }
+}
+
+TEST_P(PlansTest, ALargeBatchRunsInSlicesWithinTheMemoryLimit) {
+  const ModelCase large =
+      ReadCase("particle_net_test", "N=64,n_pf=100,n_sv=10", particle_net::Info());
+  particle_net::Session small(device());
+  small.Reserve({.N = 20, .n_pf = 100, .n_sv = 10});
+  const size_t limit = small.core().memory().arena;
+  particle_net::Session session(device(), {.memory_limit = limit});
+  ExpectRuns(session.core(), large);
+  const MemoryReport report = session.core().memory();
+  EXPECT_LE(report.arena, limit);
+  EXPECT_EQ(report.slice_rows, 16);  // four slices: 20 rows take as many
+  ExpectKernels(session.core());
+  // The same from and to where the kernels compute, and nothing is allocated again.
+  DeviceTensors tensors(GetParam());
+  std::vector<TensorView> inputs;
+  for (const CaseTensor& input : large.inputs) {
+    const MutableTensorView view = tensors.Upload(input);
+    inputs.emplace_back(view.data, view.dtype, view.shape, view.memory);
+  }
+  const MutableTensorView output = tensors.Upload(Poisoned(large.outputs[0].tensor));
+  const int64_t allocations = Allocations().allocations;
+  session.core().Run(inputs, std::vector<MutableTensorView>{output});
+  session.core().Synchronize();
+  EXPECT_EQ(Allocations().allocations, allocations);
+  const TensorView written(output.data, output.dtype, output.shape, output.memory);
+  EXPECT_EQ(Compare(tensors.Download(written).view(), large.outputs[0]), "");
+  const std::span<const TensorView> owned = session.core().Run(inputs);
+  session.core().Synchronize();
+  EXPECT_EQ(Compare(tensors.Download(owned[0]).view(), large.outputs[0]), "");
+  EXPECT_LE(session.core().memory().arena, limit);
 }
 
 INSTANTIATE_TEST_SUITE_P(, PlansTest, OnEachBackend(), BackendName);

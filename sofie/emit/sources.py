@@ -40,6 +40,7 @@ from sofie.ir.program import (
     TopK,
     launches,
 )
+from sofie.passes.batch import Batch
 from sofie.passes.reduce_rank import Reduced
 from sofie.plan.lifetimes import Lifetime, lifetimes
 
@@ -62,6 +63,7 @@ class Options:
       embedded_weights: False where a session reads the weights from a file.
       host: names and versions of what the machine adds to the build; see ``host.versions``.
       reduced: matrices that have a lower rank than the model's, for the manifest.
+      batch: whether the model's rows meet.
     """
 
     name: str
@@ -71,6 +73,7 @@ class Options:
     embedded_weights: bool = True
     host: Mapping[str, str] = dataclasses.field(default_factory=dict)
     reduced: Sequence[Reduced] = ()
+    batch: Batch = Batch(None, "")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -677,6 +680,7 @@ class _Renderer:
                 for f in fields
             ]
 
+        symbol = self.options.batch.symbol
         content = {
             "generator": f"sofie {sofie.VERSION}",
             "host": dict(self.options.host),
@@ -698,6 +702,10 @@ class _Renderer:
                     self.weights, self.weight_names, self.weight_offsets, strict=True
                 )
             ],
+            "batch": {
+                "symbol": None if symbol is None else self.program.symbols[symbol],
+                "rows_meet": self.options.batch.refusal,
+            },
             "low_rank": [dataclasses.asdict(one) for one in self.options.reduced],
             "steps": [{"nodes": v.nodes, "kernel": v.kernel} for v in views],
             "arena": [

@@ -37,6 +37,13 @@ def number_streams(graph: ir.Graph) -> None:
         node.attributes[_STREAM] = ir.AttrInt64(_STREAM, number)
 
 
+def draws(node: ir.Node) -> bool:
+    """True for a node that may draw random numbers."""
+    if node.op_type == "Dropout" and not node.domain:
+        return len(node.inputs) > 2 and node.inputs[2] is not None
+    return node.op_type in _OPERATORS and not node.domain
+
+
 def _bits(seed: float) -> int:
     return int(np.float32(seed).view(np.uint32))
 

@@ -14,7 +14,9 @@ struct MemoryReport {
   size_t arena = 0;              // the session's block, workspace included
   size_t workspace = 0;          // for library calls
   size_t host_staging = 0;       // outputs for callers that use host memory
+  size_t sliced_outputs = 0;     // outputs of a session that runs its batches in slices
   size_t limit = 0;              // SessionOptions::memory_limit, 0 for none
+  int64_t slice_rows = 0;        // of the batch that was cut last, 0 if none was
   // The plan used last, 0 before the first run.
   size_t plan_packed = 0;     // arena bytes it needs, without workspace
   size_t plan_unpacked = 0;   // the same if no two buffers shared memory

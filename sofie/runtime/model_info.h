@@ -92,6 +92,12 @@ struct ModelInfo {
   std::span<const ReadInfo> reads = {};
   // What comes after the first segment.
   std::span<const SegmentInfo> segments = {};
+  // The symbol that counts the rows of a batch, if it is proved that no row of an output depends on
+  // other rows of the inputs, nor on how many there are; else -1. Every output has rows along its
+  // first axis, and so has every input that has the symbol.
+  int32_t batch_symbol = -1;
+  // Why there is none: "node 'n' (Gather) gathers rows by indices".
+  const char* batch_refusal = "";
 };
 
 // How many of the symbols are sizes or strides.

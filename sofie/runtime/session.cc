@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "sofie/runtime/binding.h"
+#include "sofie/runtime/slices.h"
 
 namespace sofie {
 namespace {
@@ -237,12 +238,107 @@ void SessionCore::Reserve(std::span<const int64_t> symbols) {
 
 void SessionCore::Prepare(std::span<const int64_t> symbols) {
   WithHostMemory([&] {
-    const std::vector<int64_t> complete = CompleteSymbols(info_, symbols);
+    std::vector<int64_t> complete = CompleteSymbols(info_, symbols);
     ActiveDevice active(*runtime_);
+    if (const int64_t rows = SliceRows(complete); rows > 0) {
+      for (const bool host : {false, true}) SlicedOutputs(complete, host);
+      int64_t& all = complete[info_.batch_symbol];
+      const int64_t rest = all % rows;
+      all = rows;
+      PlanFor(0, complete, /*for_run=*/true);
+      all = rest;
+      if (rest > 0) PlanFor(0, complete, /*for_run=*/true);
+      return;
+    }
     for (int segment = 0; segment < Segments(); ++segment) {
       PlanFor(segment, std::span(complete).first(KnownSymbols(segment)), /*for_run=*/true);
     }
   });
+}
+
+int64_t SessionCore::SliceRows(std::span<const int64_t> symbols) {
+  if (options_.memory_limit == 0 || info_.batch_symbol < 0) return 0;
+  if (std::equal(symbols.begin(), symbols.end(), sliced_symbols_.begin(), sliced_symbols_.end())) {
+    return slice_rows_;
+  }
+  if (plans_[0].Find(symbols) != nullptr) return 0;
+  std::vector<int64_t> sizes(symbols.begin(), symbols.end());
+  const int64_t all = sizes[info_.batch_symbol];
+  const auto wanted = [&](int64_t rows) {
+    sizes[info_.batch_symbol] = rows;
+    return WorkspaceBytes(0) + static_cast<size_t>(NewPlan(0, sizes).layout.bytes);
+  };
+  const auto fits = [&](int64_t rows) {
+    try {
+      return wanted(rows) <= options_.memory_limit;
+    } catch (const MemoryError&) {
+      return false;  // more than any memory
+    }
+  };
+  if (all <= 1 || fits(all)) return 0;
+  const int64_t rows = RowsOfSlice(all, fits);
+  if (rows == 0) {
+    const size_t one = wanted(1);
+    throw MemoryError(Where() + ": the arena for " + SymbolsToString(info_, sizes) + " wants " +
+                      std::to_string(one) + " bytes, but SessionOptions::memory_limit is " +
+                      std::to_string(options_.memory_limit) +
+                      "; raise it: a batch runs in slices of at least one row");
+  }
+  // The last slice may have fewer rows, which could pack into more bytes.
+  sizes[info_.batch_symbol] = rows;
+  ReserveFor(sizes);
+  sliced_symbols_.assign(symbols.begin(), symbols.end());
+  slice_rows_ = rows;
+  return rows;
+}
+
+int64_t SessionCore::SliceRowsOf(std::span<const TensorView> inputs) {
+  if (options_.memory_limit == 0 || info_.batch_symbol < 0) return 0;
+  return SliceRows(Learn(/*segment=*/0, inputs));
+}
+
+template <class Action>
+void SessionCore::InSlices(int64_t rows, std::span<const TensorView> inputs,
+                           std::span<const MutableTensorView> outputs, const Action& run) {
+  const int64_t all = symbols_[info_.batch_symbol];
+  for (int64_t first = 0; first < all; first += rows) {
+    const int64_t count = std::min(rows, all - first);
+    run(SliceOf(info_, inputs, all, first, count), SliceOf(outputs, all, first, count));
+  }
+}
+
+std::vector<MutableTensorView> SessionCore::SlicedOutputs(std::span<const int64_t> symbols,
+                                                          bool host) {
+  std::vector<Shape> shapes(info_.outputs.size());
+  info_.output_shapes(symbols.data(), shapes.data());
+  int64_t wanted = 0;
+  std::vector<MutableTensorView> outputs;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    const DType dtype = info_.outputs[i].dtype;
+    outputs.emplace_back(nullptr, dtype, shapes[i], host ? Memory::kHost : Memory::kDevice);
+    wanted += AlignUp(static_cast<int64_t>(BytesOf(dtype, shapes[i])));
+  }
+  const bool staging = host && !runtime_->host_memory();
+  std::unique_ptr<DeviceMemory>& memory = staging ? host_staging_ : sliced_outputs_;
+  if (memory == nullptr || memory->bytes() < static_cast<size_t>(wanted)) {
+    const auto bytes = static_cast<size_t>(wanted);
+    runtime_->Synchronize();
+    memory = staging ? runtime_->AllocateHost(bytes, "host outputs")
+                     : runtime_->AllocateDevice(bytes, "outputs of a batch in slices");
+  }
+  std::byte* next = memory->data();
+  for (MutableTensorView& output : outputs) {
+    output.data = next;
+    next += AlignUp(static_cast<int64_t>(BytesOf(output.dtype, output.shape)));
+  }
+  return outputs;
+}
+
+void SessionCore::CheckWholeOutputs(std::span<const TensorView> inputs,
+                                    std::span<const MutableTensorView> outputs) const {
+  std::vector<Shape> shapes(info_.outputs.size());
+  info_.output_shapes(symbols_.data(), shapes.data());
+  CheckOutputs(info_, /*segment=*/0, shapes, inputs, outputs);
 }
 
 void SessionCore::RunInto(std::span<const TensorView> inputs,
@@ -252,6 +348,11 @@ void SessionCore::RunInto(std::span<const TensorView> inputs,
   ActiveDevice active(*runtime_);
   // Copies of the caller's host memory may be under way when something fails: they end first.
   const WaitOnFailure wait(*runtime_);
+  if (const int64_t rows = SliceRowsOf(inputs); rows > 0) {
+    CheckWholeOutputs(inputs, outputs);
+    return InSlices(rows, inputs, outputs,
+                    [&](const auto& in, const auto& out) { RunInto(in, out); });
+  }
   bool any_host = AnyHost(inputs);
   for (int segment = 0; segment < Segments(); ++segment) {
     Plan& plan = PlanFor(segment, Learn(segment, inputs), /*for_run=*/true);
@@ -283,6 +384,15 @@ std::span<const TensorView> SessionCore::RunOwned(std::span<const TensorView> in
   const WaitOnFailure wait(*runtime_);
   const bool host = inputs.empty() || AnyHost(inputs);
   const bool staged = !runtime_->host_memory();
+  if (const int64_t rows = SliceRowsOf(inputs); rows > 0) {
+    const std::vector<MutableTensorView> whole =
+        SlicedOutputs(std::vector<int64_t>(symbols_), host || !staged);
+    InSlices(rows, inputs, whole, [&](const auto& in, const auto& out) { RunInto(in, out); });
+    for (size_t i = 0; i < outputs_.size(); ++i) {
+      outputs_[i] = TensorView(whole[i].data, whole[i].dtype, whole[i].shape, whole[i].memory);
+    }
+    return outputs_;
+  }
   const Plan* last = nullptr;
   for (int segment = 0; segment < Segments(); ++segment) {
     Plan& plan = PlanFor(segment, Learn(segment, inputs), /*for_run=*/true);
@@ -322,6 +432,11 @@ void SessionCore::EnqueueSteps(std::span<const TensorView> inputs,
     throw ArgumentError(std::string(kind) + " '" + info.name +
                         "' is host memory, but Enqueue takes device memory; use Run");
   };
+  if (const int64_t rows = SliceRowsOf(inputs); rows > 0) {
+    CheckWholeOutputs(inputs, outputs);
+    return InSlices(rows, inputs, outputs,
+                    [&](const auto& in, const auto& out) { EnqueueSteps(in, out); });
+  }
   for (int segment = 0; segment < Segments(); ++segment) {
     Plan& plan = PlanFor(segment, Learn(segment, inputs), /*for_run=*/false);
     CheckOutputs(info_, segment, plan.output_shapes, inputs, outputs);
@@ -381,8 +496,9 @@ std::span<const int64_t> SessionCore::Learn(int segment, std::span<const TensorV
 }
 
 void SessionCore::ReserveFor(std::span<const int64_t> symbols) {
-  const std::vector<int64_t> complete = CompleteSymbols(info_, symbols);
+  std::vector<int64_t> complete = CompleteSymbols(info_, symbols);
   ActiveDevice active(*runtime_);
+  if (const int64_t rows = SliceRows(complete); rows > 0) complete[info_.batch_symbol] = rows;
   for (int segment = 0; segment < Segments(); ++segment) {
     Plan plan = NewPlan(segment, std::span(complete).first(KnownSymbols(segment)));
     EnsureArena(plan);
@@ -434,7 +550,9 @@ MemoryReport SessionCore::memory() const {
                       .weights_allocated = weights_->allocated_bytes(),
                       .workspace = runtime_->workspace_bytes(),
                       .host_staging = host_staging_ ? host_staging_->bytes() : 0,
-                      .limit = options_.memory_limit};
+                      .sliced_outputs = sliced_outputs_ ? sliced_outputs_->bytes() : 0,
+                      .limit = options_.memory_limit,
+                      .slice_rows = slice_rows_};
   if (read_staging_) report.host_staging += read_staging_->bytes();
   for (int segment = 0; segment < Segments(); ++segment) {
     if (arenas_[segment]) report.arena += arenas_[segment]->bytes();
@@ -463,6 +581,8 @@ void SessionCore::PrintMemory(std::ostream& stream) const {
          << "  arena         " << report.arena << " (of these, workspace: " << report.workspace
          << ")\n"
          << "  host staging  " << report.host_staging << "\n"
+         << "  sliced output " << report.sliced_outputs << " (rows of a slice: " << report.slice_rows
+         << ")\n"
          << "  plans         " << report.plans << " (captured: " << report.graphs << ")\n";
   for (int segment = 0; segment < Segments(); ++segment) {
     if (plans_[segment].size() == 0) return;
@@ -497,6 +617,11 @@ bool SessionCore::InArena(size_t buffer) const {
 
 std::string SessionCore::Where() const {
   return std::string("model '") + info_.name + "' on " + device_.ToString();
+}
+
+std::string SessionCore::WhyNotSliced() const {
+  if (info_.batch_refusal[0] == '\0') return "";
+  return std::string("; a batch can't run in slices: ") + info_.batch_refusal;
 }
 
 bool SessionCore::InArenaOf(int segment, size_t buffer) const {
@@ -607,10 +732,10 @@ void SessionCore::EnsureArena(const Plan& plan) {
     if (other != plan.segment && arenas_[other]) together += arenas_[other]->bytes();
   }
   if (options_.memory_limit > 0 && together > options_.memory_limit) {
-    throw MemoryError(Where() + ": the arena for " + SymbolsToString(info_, plan.symbols) +
-                      " wants " + std::to_string(together) +
-                      " bytes, but SessionOptions::memory_limit is " +
-                      std::to_string(options_.memory_limit) + "; raise it or use smaller sizes");
+    throw MemoryError(
+        Where() + ": the arena for " + SymbolsToString(info_, plan.symbols) + " wants " +
+        std::to_string(together) + " bytes, but SessionOptions::memory_limit is " +
+        std::to_string(options_.memory_limit) + "; raise it or use smaller sizes" + WhyNotSliced());
   }
   // Freed before the new one is allocated, so that no more is needed than what is wanted. Graphs
   // hold addresses in the old one.

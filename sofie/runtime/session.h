@@ -27,7 +27,9 @@ namespace sofie {
 struct SessionOptions {
   // File with the weights; "" for those embedded in the program.
   std::string weights_file = {};
-  // The most bytes that the arena may have, 0 for no limit. Weights are not counted.
+  // The most bytes that the arena may have, 0 for no limit. Weights are not counted. A batch that
+  // wants more runs in slices if its rows do not meet (ModelInfo::batch_symbol); outputs that the
+  // session owns are then kept beside the arena. Otherwise it is a MemoryError.
   size_t memory_limit = 0;
   // Sets of sizes whose plans are kept. At least 1.
   int plan_cache_size = 16;
@@ -119,6 +121,20 @@ class SessionCore {
   void EnqueueSteps(std::span<const TensorView> inputs, std::span<const MutableTensorView> outputs);
   void ReserveFor(std::span<const int64_t> symbols);
 
+  // Rows of the slices in which a batch runs because it does not fit into the memory limit, 0 where
+  // it runs whole. Throws MemoryError where not even one row fits.
+  int64_t SliceRows(std::span<const int64_t> symbols);
+  // The same for the batch of these inputs, whose sizes are in symbols_.
+  int64_t SliceRowsOf(std::span<const TensorView> inputs);
+  void CheckWholeOutputs(std::span<const TensorView> inputs,
+                         std::span<const MutableTensorView> outputs) const;
+  // `run(inputs, outputs)` for each slice, in order. `symbols_` are those of the whole batch.
+  template <class Action>
+  void InSlices(int64_t rows, std::span<const TensorView> inputs,
+                std::span<const MutableTensorView> outputs, const Action& run);
+  // Outputs of the whole batch that the session owns, in host memory or where steps write.
+  std::vector<MutableTensorView> SlicedOutputs(std::span<const int64_t> symbols, bool host);
+
   // A segment's whole arena for some sizes; see Reserve.
   struct Reservation {
     int segment = 0;
@@ -147,6 +163,8 @@ class SessionCore {
   size_t WorkspaceBytes(int segment) const;
   // "model 'particle_net' on cuda:0", to begin messages with.
   std::string Where() const;
+  // "; it can't run in slices: …", to end messages with; "" where it could, or nobody knows.
+  std::string WhyNotSliced() const;
   void MakeRandomState();
   void CheckMemory(std::span<const TensorView> inputs) const;
   // The plan of a segment at these sizes, made if need be; ready for Run, with a graph if the
@@ -181,11 +199,15 @@ class SessionCore {
   std::unique_ptr<DeviceMemory> random_state_;         // null if nothing random lacks a seed
   std::vector<std::unique_ptr<DeviceMemory>> arenas_;  // of segments: the workspace first, buffers
   std::unique_ptr<DeviceMemory> host_staging_;         // outputs one after another
+  std::unique_ptr<DeviceMemory> sliced_outputs_;       // likewise, of batches in slices
   std::unique_ptr<DeviceMemory> read_staging_;         // what a segment reads, likewise
   std::vector<Reservation> reservations_;
   std::unique_ptr<Profiler> profiler_;
   std::deque<PlanCache> plans_;  // of segments
   bool profiling_ = false;
+  // The batch that was cut last: its symbols, and the rows of a slice.
+  std::vector<int64_t> sliced_symbols_;
+  int64_t slice_rows_ = 0;
   // Scratch of one run, sized once.
   std::vector<int64_t> symbols_;
   std::vector<void*> buffers_;

@@ -409,6 +409,108 @@ TEST_F(SessionTest, MemoryLimit) {
   EXPECT_EQ(session.memory().limit, kHostWorkspaceBytesPerThread + 2048);
 }
 
+// The model with rows that are known not to meet, or where they do.
+ModelInfo WithBatch(int32_t symbol, const char* refusal) {
+  ModelInfo info = Info();
+  info.batch_symbol = symbol;
+  info.batch_refusal = refusal;
+  return info;
+}
+
+// N = 300, P = 4 wants 19456 bytes beside the workspace; 100 rows take 2 * 3328.
+constexpr size_t kLimit = kHostWorkspaceBytesPerThread + 7000;
+
+TEST_F(SessionTest, LargeBatchesRunInSlices) {
+  const ModelInfo info = WithBatch(0, "");
+  SessionCore session(info, kPrograms, weights_, Device::Cpu(), {.memory_limit = kLimit});
+  for (const int64_t n : {300, 3, 1000, 300, 301, 1, 0, 109}) {
+    ExpectRuns(session, n, 4, static_cast<float>(n));
+    EXPECT_LE(session.memory().arena, kLimit);
+  }
+  ExpectRuns(session, 300, 4);
+  EXPECT_EQ(session.memory().slice_rows, 100);  // three slices: 300 rows take as many
+  Tensors tensors(301, 4, 1);
+  const std::span<const TensorView> owned = session.Run(tensors.Inputs());
+  std::vector<MutableTensorView> outputs = tensors.Outputs();
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    ASSERT_EQ(owned[i].shape, outputs[i].shape);
+    std::memcpy(outputs[i].data, owned[i].data, BytesOf(owned[i].dtype, owned[i].shape.elements()));
+  }
+  EXPECT_EQ(tensors.Mismatch(), "");
+  EXPECT_GT(session.memory().sliced_outputs, 0u);
+  Tensors queued(302, 4, 2);
+  session.Enqueue(queued.Inputs(), queued.Outputs());
+  EXPECT_EQ(queued.Mismatch(), "");
+}
+
+TEST_F(SessionTest, RepeatedSlicesAllocateNothingOnTheDevice) {
+  const ModelInfo info = WithBatch(0, "");
+  for (const bool prepare : {true, false}) {
+    SessionCore session(info, kPrograms, weights_, Device::Cpu(), {.memory_limit = kLimit});
+    Tensors tensors(301, 4, 1);
+    if (prepare) {
+      const int64_t sizes[] = {301, 4};
+      session.Prepare(sizes);
+    } else {
+      session.Run(tensors.Inputs(), tensors.Outputs());
+      session.Run(tensors.Inputs());
+    }
+    const int64_t before = Allocations().allocations;
+    session.Run(tensors.Inputs(), tensors.Outputs());
+    session.Run(tensors.Inputs());
+    EXPECT_EQ(Allocations().allocations, before);
+    EXPECT_EQ(tensors.Mismatch(), "");
+  }
+}
+
+TEST_F(SessionTest, ReservedSlices) {
+  const ModelInfo info = WithBatch(0, "");
+  SessionCore session(info, kPrograms, weights_, Device::Cpu(), {.memory_limit = kLimit});
+  const int64_t sizes[] = {100000, 4};
+  session.Reserve(sizes);
+  const size_t arena = session.memory().arena;
+  EXPECT_GT(arena, kLimit - 1000);
+  EXPECT_LE(arena, kLimit);
+  ExpectRuns(session, 100000, 4);
+  EXPECT_EQ(session.memory().arena, arena);
+}
+
+TEST_F(SessionTest, WholeOutputsOfSlicesAreChecked) {
+  const ModelInfo info = WithBatch(0, "");
+  SessionCore session(info, kPrograms, weights_, Device::Cpu(), {.memory_limit = kLimit});
+  Tensors tensors(300, 4, 1);
+  std::vector<MutableTensorView> outputs = tensors.Outputs();
+  outputs[2].shape[0] = 299;
+  ExpectThrows<ShapeError>([&] { session.Run(tensors.Inputs(), outputs); },
+                           "output 'tags': the buffer has shape [299, 4], but these inputs give "
+                           "[300, 4]");
+  ExpectRuns(session, 300, 4);
+}
+
+TEST_F(SessionTest, NotEvenOneRowFits) {
+  const ModelInfo info = WithBatch(0, "");
+  SessionCore session(info, kPrograms, weights_, Device::Cpu(), {.memory_limit = kLimit});
+  Tensors tensors(3, 2000, 1);
+  ExpectThrows<MemoryError>(
+      [&] { session.Run(tensors.Inputs(), tensors.Outputs()); },
+      "model 'test_model' on cpu: the arena for N = 1, P = 2000 wants 556544 bytes, but "
+      "SessionOptions::memory_limit is 531288; raise it: a batch runs in slices of at least one "
+      "row");
+  ExpectRuns(session, 300, 4);
+}
+
+TEST_F(SessionTest, RowsThatMeetAreNotCut) {
+  const ModelInfo info = WithBatch(-1, "node 'mean' (ReduceMean) reduces over rows");
+  SessionCore session(info, kPrograms, weights_, Device::Cpu(), {.memory_limit = kLimit});
+  Tensors tensors(300, 4, 1);
+  ExpectThrows<MemoryError>(
+      [&] { session.Run(tensors.Inputs(), tensors.Outputs()); },
+      "model 'test_model' on cpu: the arena for N = 300, P = 4 wants 543744 bytes, but "
+      "SessionOptions::memory_limit is 531288; raise it or use smaller sizes; a batch can't run in "
+      "slices: node 'mean' (ReduceMean) "
+      "reduces over rows");
+}
+
 // Every allocation of each call fails once, until the call needs no more.
 TEST_F(SessionTest, NoHostMemory) {
   SessionCore session = New();
