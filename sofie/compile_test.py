@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import numpy as np
 import onnx
@@ -13,6 +14,7 @@ from onnx import helper
 
 from sofie.compile import Request, compile_model
 from sofie.importer.errors import ModelError
+from sofie.ir import expr, program
 from sofie.passes.reduce_rank import LowRank
 from sofie.testing.operators import graph
 
@@ -154,3 +156,33 @@ def test_weights_are_in_memory_once(tmp_path: pathlib.Path, external: bool) -> N
     grown = int(ended.stdout)
     assert size < (tmp_path / "m_weights.safetensors").stat().st_size < size + 8192
     assert grown < 1.5 * size, f"{grown >> 20} MiB for {size >> 20} MiB of weights"
+
+
+def test_the_work_grows_with_the_number_of_nodes(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not with its square: passes ask many steps for what they read."""
+    asked = 0
+    loads = program._loads
+
+    def counted(*values: expr.Expr) -> Iterator[program.Buffer]:
+        nonlocal asked
+        asked += 1
+        return loads(*values)
+
+    monkeypatch.setattr(program, "_loads", counted)
+
+    def work(layers: int) -> int:
+        nonlocal asked
+        asked = 0
+        nodes = [
+            helper.make_node("Conv", [f"v{i}", "w"], [f"v{i + 1}"], pads=[1, 1, 1, 1])
+            for i in range(layers)
+        ]
+        weight = {"w": np.ones((8, 8, 3, 3), np.float32)}
+        shape: list[int | str] = [1, 8, "H", "W"]
+        model = graph(nodes, {"v0": ("float32", shape)}, {f"v{layers}": "float32"}, weight)
+        _compile(tmp_path, model)
+        return asked
+
+    assert work(40) < 2.5 * work(20)

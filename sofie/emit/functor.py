@@ -6,6 +6,7 @@ Both the functor's members and the launch's initialisers are written from that l
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
 
@@ -95,7 +96,7 @@ class _Parameters:
             return str(int(value))
         key = (value, cpp_type)
         if key not in self._sizes:
-            text = dims.to_cpp(value, lambda s: s.name)
+            text = _spelled(value)
             for symbol, word in ((" + ", "_plus_"), (" - ", "_minus_"), (" * ", "_by_")):
                 text = text.replace(symbol, word)
             readable = text.replace("_", "").isalnum() and len(text) <= 24
@@ -146,15 +147,14 @@ class _Body:
         return self.parameters.size(value, "int64_t" if self._wide else "I")
 
     def _index(self, value: dims.Expr) -> str:
-        variables = [s for s in value.free_symbols if _is_variable(s)]
-        if not variables:
+        if not _varies(value):
             return self._size(value)
         if value.is_Symbol:
             return self._variable(value)
         if value.is_Add:
             return self._sum(value)
         if value.is_Mul:
-            varying = [f for f in value.args if any(_is_variable(s) for s in f.free_symbols)]
+            varying = [f for f in value.args if _varies(f)]
             fixed = dims.product([f for f in value.args if f not in varying])
             factors = [self._factor(f) for f in sorted(varying, key=sympy.default_sort_key)]
             if fixed == -1:
@@ -183,9 +183,7 @@ class _Body:
         # Terms with a common set of loop variables share one coefficient, which is a parameter.
         coefficients: dict[dims.Expr, dims.Expr] = {}
         for term in value.as_ordered_terms():
-            varying = dims.product(
-                [f for f in sympy.Mul.make_args(term) if any(map(_is_variable, f.free_symbols))]
-            )
+            varying = dims.product([f for f in sympy.Mul.make_args(term) if _varies(f)])
             coefficients[varying] = coefficients.get(varying, dims.ZERO) + term / varying
         text = ""
         order = sorted(coefficients, key=lambda v: (v == 1, sympy.default_sort_key(v)))
@@ -208,7 +206,7 @@ class _Body:
 
     def _factor(self, value: dims.Expr) -> str:
         text = self._index(value)
-        simple = value.is_Symbol or not any(_is_variable(s) for s in value.free_symbols)
+        simple = value.is_Symbol or not _varies(value)
         return text if simple else f"({text})"
 
     def _variable(self, symbol: sympy.Symbol) -> str:
@@ -258,7 +256,7 @@ class _Body:
         if isinstance(node, expr.Index):
             if node.dtype is None:
                 return self.index(node.value)
-            if any(map(_is_variable, node.value.free_symbols)):
+            if _varies(node.value):
                 return self._wide_index(node.value)
             # A size as data: it may exceed the index type.
             size = self.parameters.size(sympy.expand(node.value), "int64_t")
@@ -325,9 +323,15 @@ class _Body:
         return f"({', '.join(parts)})"
 
 
-def _is_variable(symbol: sympy.Symbol) -> bool:
-    """True for loop variables and indirect indices, False for sizes."""
-    return isinstance(symbol, expr.Indirect) or symbol.name[0] in "ir"
+@functools.lru_cache(maxsize=100_000)
+def _varies(index: dims.Expr) -> bool:
+    """True where loop variables or indirect indices are among the symbols: not for sizes alone."""
+    return any(isinstance(s, expr.Indirect) or s.name[0] in "ir" for s in index.free_symbols)
+
+
+@functools.lru_cache(maxsize=100_000)
+def _spelled(size: dims.Expr) -> str:
+    return dims.to_cpp(size, lambda symbol: str(symbol.name))
 
 
 def literal(node: expr.Literal) -> str:

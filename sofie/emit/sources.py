@@ -278,6 +278,7 @@ class _Renderer:
         return self.pointer_names[id(buffer)]
 
     @staticmethod
+    @functools.lru_cache(maxsize=100_000)
     def _host(value: dims.Expr) -> str:
         """A size on the host, in terms of ``d``."""
         inside = dims.iterations(value)

@@ -7,6 +7,7 @@ indirect indices (values loaded from an index tensor).
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -163,10 +164,11 @@ class Indirect(sympy.Symbol):
         return self
 
 
-def indirect_symbols(expr: dims.Expr) -> list[Indirect]:
+@functools.lru_cache(maxsize=100_000)
+def indirect_symbols(expr: dims.Expr) -> tuple[Indirect, ...]:
     """The indirect indices in an index expression, in a fixed order."""
     found = [s for s in expr.free_symbols if isinstance(s, Indirect)]
-    return sorted(found, key=lambda s: int(s.name[1:]))
+    return tuple(sorted(found, key=lambda s: int(s.name[1:])))
 
 
 def compare(relation: str, a: dims.Expr, b: dims.Expr) -> Expr:

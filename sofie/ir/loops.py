@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterator, Sequence
 
 import sympy
@@ -79,6 +80,8 @@ def choose_order(
     return tuple(sorted(logical, key=lambda a: -best[1].get(a, 1 << 62)))
 
 
+# Layers of a network ask for the same ones.
+@functools.lru_cache(maxsize=100_000)
 def coefficient(offset: dims.Expr, variable: sympy.Symbol) -> dims.Expr | None:
     """The factor of a variable in an offset; None where the offset is not linear in it."""
     if variable not in offset.free_symbols:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import enum
+import functools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
@@ -116,7 +117,7 @@ class Region:
 
 @dataclasses.dataclass(eq=False)
 class Step(abc.ABC):
-    """One launch.
+    """One launch. What it reads and writes does not change.
 
     Attributes:
       nodes: the ONNX nodes it computes, in graph order.
@@ -131,6 +132,15 @@ class Step(abc.ABC):
     @abc.abstractmethod
     def writes(self) -> Iterator[Buffer]:
         """Buffers that the step writes."""
+
+    def reads_from(self, buffer: Buffer) -> bool:
+        """True if the step reads this very buffer."""
+        return id(buffer) in self._sources
+
+    @functools.cached_property
+    def _sources(self) -> frozenset[int]:
+        """Identities of the buffers read: passes ask every step about many a buffer."""
+        return frozenset(map(id, self.reads()))
 
 
 def _loads(*values: expr.Expr) -> Iterator[Buffer]:

@@ -135,14 +135,13 @@ def _producer(steps: Sequence[Step], position: int) -> Step | None:
         or not dims.same(buffer.elements, product.m * product.k)
     ):
         return None
-    readers = [s for s in steps if is_among(buffer, s.reads())]
+    readers = [s for s in steps if s.reads_from(buffer)]
     writers = [s for s in steps if is_among(buffer, s.writes())]
     if len(readers) != 1 or len(writers) != 1:
         return None
     # What the rows are computed from must still be there.
     between = steps[steps.index(writers[0]) + 1 : position]
-    sources = list(writers[0].reads())
-    stays = not any(is_among(b, sources) for step in between for b in step.writes())
+    stays = not any(writers[0].reads_from(b) for step in between for b in step.writes())
     return writers[0] if stays else None
 
 

@@ -46,7 +46,7 @@ def _join(steps: Sequence[Step], position: int, step: Pointwise) -> DenseReduce 
         return None
     result = dense.store.buffer
     target = step.store.buffer
-    if not is_among(result, step.reads()) or result.dtype is not FLOAT32:
+    if not step.reads_from(result) or result.dtype is not FLOAT32:
         return None
     change = _points(dense, step.loops)
     if change is None or target.dtype is not FLOAT32:
@@ -62,7 +62,7 @@ def _join(steps: Sequence[Step], position: int, step: Pointwise) -> DenseReduce 
     sources = [buffer for buffer in step.reads() if buffer is not result]
     if any(is_among(b, sources) or b is target for s in between for b in s.writes()):
         return None
-    if any(is_among(target, s.reads()) for s in between):
+    if any(s.reads_from(target) for s in between):
         return None
     value = expr.substitute(
         step.store.value,
@@ -71,7 +71,7 @@ def _join(steps: Sequence[Step], position: int, step: Pointwise) -> DenseReduce 
     )
     store = Store(target, step.store.offset.xreplace(change), value)
     nodes = dense.nodes + tuple(n for n in step.nodes if n not in dense.nodes)
-    others = [s for s in steps if s is not step and is_among(result, s.reads())]
+    others = [s for s in steps if s is not step and s.reads_from(result)]
     if others or result.kind is not BufferKind.TEMPORARY:
         return dataclasses.replace(dense, nodes=nodes, also=(*dense.also, store))
     if dense.also:

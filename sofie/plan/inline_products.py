@@ -20,7 +20,6 @@ from sofie.ir.program import (
     Program,
     Step,
     TopK,
-    is_among,
 )
 
 _MOST_FACTORS = 4
@@ -31,13 +30,12 @@ def inline_products(program: Program) -> Program:
     steps: list[Step] = list(program.steps)
     for step in program.steps:
         if isinstance(step, Gemm) and _is_small(step):
-            readers = [s for s in steps if is_among(step.d.region.buffer, s.reads())]
+            readers = [s for s in steps if s.reads_from(step.d.region.buffer)]
             if len(readers) == 1 and isinstance(readers[0], TopK):
                 reader = readers[0]
                 inlined = _inlined(step, reader)
                 between = steps[steps.index(step) : steps.index(reader)]
-                sources = {id(b) for b in step.reads()}
-                stays = not any(id(b) in sources for s in between for b in s.writes())
+                stays = not any(step.reads_from(b) for s in between for b in s.writes())
                 if inlined is not None and stays:
                     steps[steps.index(reader)] = inlined
                     steps.remove(step)

@@ -91,7 +91,7 @@ def _is_movable(steps: list[Step], product: Gemm) -> bool:
     if result.kind is not BufferKind.TEMPORARY:
         return False
     for step in steps:
-        if all(buffer is not result for buffer in step.reads()):
+        if not step.reads_from(result):
             continue
         values = _values(step)
         if values is None:
