@@ -111,6 +111,13 @@ inline constexpr uint32_t kPanelAlignment = 8 * kRowBytes;
 constexpr int PanelChannels(int channels) {
   return (channels + kPanelChannels - 1) / kPanelChannels * kPanelChannels;
 }
+// A body's depths in panels.
+template <class Body>
+struct AttentionDepths {
+  static constexpr int kDepth = PanelChannels(Body::kDepth);
+  static constexpr int kValueDepth = PanelChannels(Body::kValueDepth);
+  static constexpr int kSteps = (Body::kDepth + 15) / 16;  // of 16 channels in products
+};
 // Where a piece of a panel's row is.
 __device__ __forceinline__ constexpr uint32_t Piece(uint32_t row, uint32_t piece) {
   return row * kRowBytes + (piece ^ row % 8) * 16;

@@ -374,13 +374,10 @@ void AttentionOnGpu<Body, I>::Launch(LaunchContext& context, const Body& body,
                       std::to_string(Tiling::kSharedBytes));
   }
   AttentionOnGpu kernel{body, args, AttentionTiles<Tiling::kRows, Body>(args)};
-  const auto entry = reinterpret_cast<const void*>(&AttentionEntry<AttentionOnGpu>);
-  CheckCall(cudaFuncSetAttribute(entry, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                 Tiling::kSharedBytes),
-            "cudaFuncSetAttribute");
   const int64_t blocks =
       std::min<int64_t>(kernel.tiles * args.heads, std::numeric_limits<int32_t>::max());
-  LaunchKernel(context, entry, dim3(static_cast<uint32_t>(blocks)), Tiling::kSharedBytes, &kernel);
+  LaunchKernel(context, reinterpret_cast<const void*>(&AttentionEntry<AttentionOnGpu>),
+               dim3(static_cast<uint32_t>(blocks)), Tiling::kSharedBytes, &kernel);
 }
 
 }  // namespace sofie::kernels

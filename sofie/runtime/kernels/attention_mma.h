@@ -21,10 +21,9 @@ namespace sofie::kernels {
 
 // What a body's depths make of a block's shared memory and registers.
 template <class Body>
-struct AttentionMmaTiling {
-  static constexpr int kDepth = PanelChannels(Body::kDepth);
-  static constexpr int kValueDepth = PanelChannels(Body::kValueDepth);
-  static constexpr int kSteps = (Body::kDepth + 15) / 16;  // of 16 channels in products
+struct AttentionMmaTiling : AttentionDepths<Body> {
+  using AttentionDepths<Body>::kDepth;
+  using AttentionDepths<Body>::kValueDepth;
   static constexpr int kWarps = static_cast<int>(kBlockThreads / kWarpThreads);
   static constexpr int kRows = 16 * kWarps;
   // The shared memory of a block is 99 KB on some GPUs; registers are 255 for a thread.
@@ -184,9 +183,6 @@ void AttentionMma<Body, I>::Launch(LaunchContext& context, const Body& body,
                                    const AttentionArgs& args) {
   AttentionMma kernel{{body, args}};
   const auto entry = reinterpret_cast<const void*>(&AttentionMmaEntry<AttentionMma>);
-  CheckCall(cudaFuncSetAttribute(entry, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                 Tiling::kSharedBytes),
-            "cudaFuncSetAttribute");
   const int64_t blocks =
       std::min<int64_t>(kernel.units.tiles * args.heads, std::numeric_limits<int32_t>::max());
   LaunchKernel(context, entry, dim3(static_cast<uint32_t>(blocks)), Tiling::kSharedBytes, &kernel);

@@ -23,10 +23,9 @@ namespace sofie::kernels {
 
 // What a body's depths make of a block's threads, registers and shared memory.
 template <class Body>
-struct AttentionWarpgroupTiling {
-  static constexpr int kDepth = PanelChannels(Body::kDepth);
-  static constexpr int kValueDepth = PanelChannels(Body::kValueDepth);
-  static constexpr int kSteps = (Body::kDepth + 15) / 16;  // of 16 channels in products
+struct AttentionWarpgroupTiling : AttentionDepths<Body> {
+  using AttentionDepths<Body>::kDepth;
+  using AttentionDepths<Body>::kValueDepth;
   // Warpgroups that compute. More rows share what is copied; three have 160 registers a thread, for
   // sums of means and scores, and for weights.
   static constexpr int kWarpgroups = kValueDepth <= 128 ? 3 : 2;
@@ -317,9 +316,6 @@ void AttentionWarpgroups<Body, I>::Launch(LaunchContext& context, const Body& bo
   AttentionWarpgroups kernel{{body, args}};
   const auto entry = reinterpret_cast<const void*>(
       &AttentionWarpgroupsEntry<AttentionWarpgroups, Tiling::kThreads>);
-  CheckCall(cudaFuncSetAttribute(entry, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                 Tiling::kSharedBytes),
-            "cudaFuncSetAttribute");
   // A block takes one unit after the other, and copies the next one's operands while it stores.
   const int64_t blocks =
       std::min<int64_t>(kernel.units.tiles * args.heads, LimitsOf(context).multiprocessors);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <initializer_list>
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -82,6 +84,21 @@ inline void CheckCall(cudaError_t status, const char* call) {
   throw DeviceError(std::string(call) + " failed: " + cudaGetErrorString(status));
 }
 
+// Whether all GPUs that this source is compiled for have tensor cores for both types of 16 bits, or
+// wgmma: kernels that do without are not compiled then.
+constexpr bool ArchitecturesAre(int least, int most) {
+  for (const int architecture : {__CUDA_ARCH_LIST__}) {
+    if (architecture < least || architecture > most) return false;
+  }
+  return true;
+}
+inline constexpr bool kOnlyTensorCores = ArchitecturesAre(800, std::numeric_limits<int>::max());
+#if defined(SOFIE_SM_90A)
+inline constexpr bool kOnlyWarpgroups = ArchitecturesAre(900, 900);
+#else
+inline constexpr bool kOnlyWarpgroups = false;
+#endif
+
 // What launches need to know of a GPU.
 struct GpuLimits : alpaka_version::Limits {
   int shared_bytes;  // that one block can have
@@ -126,10 +143,18 @@ __device__ __forceinline__ void WaitForKernelAhead() {
 #endif
 }
 
+// A block gets more shared memory than this only if its kernel is set to.
+inline constexpr int kUsualSharedBytes = 48 * 1024;
+
 // Puts a kernel, which calls WaitForKernelAhead, into the context's queue. Steps that are timed do
 // not overlap, and the first kernel of a run does not overlap what others put into the queue.
 inline void LaunchKernel(LaunchContext& context, const void* entry, dim3 blocks, int shared_bytes,
                          void* argument, uint32_t threads = kBlockThreads) {
+  if (shared_bytes > kUsualSharedBytes) {
+    CheckCall(
+        cudaFuncSetAttribute(entry, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
+        "cudaFuncSetAttribute");
+  }
   cudaLaunchAttribute overlap = {};
   overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
   overlap.val.programmaticStreamSerializationAllowed = 1;

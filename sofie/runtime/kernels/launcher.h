@@ -145,18 +145,23 @@ class Launcher {
       WithIndexType(std::max({scores, args.rows, args.keys}), [&]<class I>() {
         const auto body = make.template operator()<I>();
         using Body = std::remove_const_t<decltype(body)>;
-        if constexpr (FitsTensorCores<Body>()) {
-          const GpuLimits& limits = LimitsOf(context_);
-          if (limits.warpgroups) {
+        constexpr bool kFits = FitsTensorCores<Body>();
+        if constexpr (kFits) {
+          if (kOnlyWarpgroups || LimitsOf(context_).warpgroups) {
             AttentionWarpgroups<Body, I>::Launch(context_, body, args);
             return;
           }
-          if (limits.shared_bytes >= AttentionMmaTiling<Body>::kSharedBytes) {
+        }
+        if constexpr (kFits && !kOnlyWarpgroups) {
+          if (kOnlyTensorCores ||
+              LimitsOf(context_).shared_bytes >= AttentionMmaTiling<Body>::kSharedBytes) {
             AttentionMma<Body, I>::Launch(context_, body, args);
             return;
           }
         }
-        AttentionOnGpu<Body, I>::Launch(context_, body, args);
+        if constexpr (!kFits || !kOnlyTensorCores) {
+          AttentionOnGpu<Body, I>::Launch(context_, body, args);
+        }
       });
 #endif
     } else {
