@@ -25,11 +25,12 @@ class Packed:
     Attributes:
       rows: [batch + 1] the first query row of each sequence, then the end of the last; on the
         device, where nobody checks that they begin at 0 and do not fall.
-      keys: the same for the rows of keys and values.
+      keys: the same for the rows of keys and values; None where these are no packed batch but
+        [batch, key heads, keys, channels], of which ``Seen.lengths`` says how many there are.
     """
 
     rows: Tensor
-    keys: Tensor
+    keys: Tensor | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -167,13 +168,13 @@ class _Launch:
         number = wide(query.dtype)
         is_packed = inputs.packed is not None
         batch = inputs.packed.rows.shape[0] - 1 if inputs.packed is not None else query.shape[0]
-        at = 0 if is_packed else 2
+        at, key_at = (0 if x.rank == 3 else 2 for x in (query, key))
         loops = (
             Loop(self.batch, batch),
             Loop(self.head, query.shape[1]),
             Loop(self.key_head, key.shape[1]),
             Loop(self.row, query.shape[at]),
-            Loop(self.key, key.shape[at]),
+            Loop(self.key, key.shape[key_at]),
             Loop(self.channel, query.shape[-1]),
             Loop(self.channel, value.shape[-1]),
         )
@@ -186,7 +187,7 @@ class _Launch:
                 self.operand("value", value, of_key),
                 self.bias(),
             )
-            rows, keys = self.sequences(query.shape[at], key.shape[at])
+            rows, keys = self.sequences(query.shape[at], key.shape[key_at])
             seen = self.seen(rows, keys)
         mean: expr.Expr = expr.Accumulator(number)
         if not result.dtype.is_native:
@@ -247,16 +248,18 @@ class _Launch:
         """The query rows and the keys of a sequence."""
         row_end, key_end = self.size("queries", rows), self.size("keys", keys)
         packed, lengths = self.inputs.packed, self.inputs.seen.lengths
+        if lengths is not None:
+            key_end = dims.clamp(self.element(lengths, self.batch), dims.ZERO, key_end)
+        own_rows, own_keys = Span(dims.ZERO, row_end), Span(dims.ZERO, key_end)
         if packed is None:
-            if lengths is not None:
-                key_end = dims.clamp(self.element(lengths, self.batch), dims.ZERO, key_end)
-            return Span(dims.ZERO, row_end), Span(dims.ZERO, key_end)
+            return own_rows, own_keys
 
         def span(cumulative: Tensor, most: dims.Expr) -> Span:
             ends = (self.element(cumulative, self.batch + i) for i in range(2))
             return Span(*(dims.clamp(end, dims.ZERO, most) for end in ends))
 
-        return span(packed.rows, row_end), span(packed.keys, key_end)
+        own_rows = span(packed.rows, row_end)
+        return own_rows, own_keys if packed.keys is None else span(packed.keys, key_end)
 
     def element(self, tensor: Tensor, index: dims.Expr) -> dims.Expr:
         """An element of a vector of integers, as an index."""

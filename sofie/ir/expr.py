@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import sympy
@@ -200,6 +200,10 @@ def substitute_index(index: dims.Expr, change: Mapping[sympy.Symbol, dims.Expr])
     return moved.value
 
 
+def _are_same(new: Sequence[Expr], old: Sequence[Expr]) -> bool:
+    return all(a is b for a, b in zip(new, old, strict=True))
+
+
 def substitute(
     expr: Expr,
     replace: Callable[[Expr], Expr | None],
@@ -239,13 +243,18 @@ def substitute(
             return node if value == node.value else Index(node.dtype, value)
         if isinstance(node, Call):
             args = tuple(visit(a) for a in node.args)
-            unchanged = all(a is b for a, b in zip(args, node.args, strict=True))
-            return node if unchanged else dataclasses.replace(node, args=args)
+            return node if _are_same(args, node.args) else dataclasses.replace(node, args=args)
         if isinstance(node, Select):
-            return Select(node.dtype, visit(node.condition), visit(node.then), visit(node.other))
+            old = node.condition, node.then, node.other
+            condition, then, other = map(visit, old)
+            unchanged = _are_same((condition, then, other), old)
+            return node if unchanged else Select(node.dtype, condition, then, other)
         if isinstance(node, Fold):
-            parts = visit(node.first), node.variable, visit(node.count), visit(node.body)
-            return Fold(node.dtype, node.template, *parts)
+            old = node.first, node.count, node.body
+            first, count, body = map(visit, old)
+            if _are_same((first, count, body), old):
+                return node
+            return Fold(node.dtype, node.template, first, node.variable, count, body)
         return node
 
     return visit(expr)
