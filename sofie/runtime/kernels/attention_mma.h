@@ -44,8 +44,8 @@ struct AttentionMma {
   static void Launch(LaunchContext& context, const Body& body, const AttentionArgs& args);
 
   __device__ __forceinline__ void operator()() const {
-    extern __shared__ __align__(kPanelAlignment) unsigned char shared[];
-    Block block(*this, SharedAddress(shared));
+    extern __shared__ __align__(kPanelAlignment) unsigned char panels[];
+    Block block(*this, SharedAddress(panels));
     units.ForEach([&](const AttentionUnit<I>& unit) {
       block.rows.Begin(unit);
       if (unit.has_keys()) block.Attend();

@@ -66,8 +66,8 @@ struct AttentionWarpgroups {
   static void Launch(LaunchContext& context, const Body& body, const AttentionArgs& args);
 
   __device__ __forceinline__ void operator()() const {
-    extern __shared__ __align__(kPanelAlignment) unsigned char shared[];
-    Places places(shared);
+    extern __shared__ __align__(kPanelAlignment) unsigned char panels[];
+    Places places(panels);
     if (threadIdx.x == 0) {
       MakeBarrier(places.query.filled, 128);
       MakeBarrier(places.query.read, Tiling::kWarps);
