@@ -642,22 +642,30 @@ struct DenseOnGpu {
     }
     // The time that the busiest multiprocessor takes, in elements of the outputs.
     const auto time = [&]<class PanelShape, class Tiling>() {
-      const int64_t tiles = Panels<PanelShape>() * Tiles<Tiling>(kept);
+      constexpr int kColumns = Tiling::Outputs(PanelShape::kLayers - 1);
+      const int64_t tiles = Shape::kOutput / kColumns * Tiles<Tiling>(kept);
       const int64_t multiprocessors = LimitsOf(context).multiprocessors;
-      return (tiles + multiprocessors - 1) / multiprocessors * Tiling::kTileRows *
-             PanelShape::kOutput;
+      return (tiles + multiprocessors - 1) / multiprocessors * Tiling::kTileRows * kColumns;
     };
     const int64_t small = time.template operator()<SmallShape, Small>();
     if constexpr (FitsWarpgroups<LargeShape>()) {
       using Tiling = WarpgroupTiling<LargeShape, ChooseWarpgroups<LargeShape>()>;
       const bool split = std::all_of(layers.begin(), layers.end(),
                                      [](const auto& layer) { return layer.parts != nullptr; });
+      const auto launch = [&]<class Used>() {
+        LaunchDenseWarpgroups<LargeShape, Used, I>(context, body, kept, layers, Shape::kOutput);
+      };
       // Small tiles use a multiprocessor a quarter as well.
-      if (split && LimitsOf(context).warpgroups &&
-          time.template operator()<LargeShape, Tiling>() <= 4 * small) {
-        LaunchDenseWarpgroups<LargeShape, Tiling, I>(context, body, kept, layers, Shape::kOutput);
-        return;
+      const int64_t most = split && LimitsOf(context).warpgroups ? 4 * small : 0;
+      const int64_t large = time.template operator()<LargeShape, Tiling>();
+      constexpr int kBlocks = BlocksOfCluster<Shape>();
+      if constexpr (Shape::kLayers > 1 && kBlocks > 1) {
+        // A cluster does half as well as a block that overlaps its rows' ways.
+        using Shared = WarpgroupTiling<Shape, 1, kBlocks>;
+        const int64_t shared = time.template operator()<Shape, Shared>();
+        if (shared <= most && 2 * shared <= large) return launch.template operator()<Shared>();
       }
+      if (large <= most) return launch.template operator()<Tiling>();
     }
     // And half as well as large tiles of the same kind.
     if (Large::SharedBytes(2) <= LimitsOf(context).shared_bytes &&
@@ -701,9 +709,6 @@ struct DenseOnGpu {
                                              [](const auto& layer) { return layer.constant; })};
     std::copy(layers.begin(), layers.end(), kernel.layers);
     const auto entry = reinterpret_cast<const void*>(&DenseEntry<Kernel, Tiling::kBlocks>);
-    CheckCall(cudaFuncSetAttribute(entry, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                   Tiling::SharedBytes(slices)),
-              "cudaFuncSetAttribute");
     constexpr int64_t kPanels = Panels<PanelShape>();
     const int64_t at_once = int64_t{limits.multiprocessors} * Tiling::kBlocks;
     const int64_t blocks = std::min(tiles, (at_once + kPanels - 1) / kPanels);

@@ -315,6 +315,15 @@ TYPED_TEST(DenseTest, Float16) {
   this->template AllSizes<DenseShape<16, Precision::kFloat16, 64, 128, 64>>();
 }
 
+// On Hopper the blocks of a cluster share the columns, for few groups: two, three or four blocks,
+// one tile or several for each of them, and rows that go to other blocks once or twice.
+TYPED_TEST(DenseTest, SharedColumns) {
+  this->template AllSizes<DenseShape<16, Precision::kBfloat16, 128, 128, 128>>();
+  this->template AllSizes<DenseShape<16, Precision::kTf32, 20, 128, 256>>();
+  this->template AllSizes<DenseShape<16, Precision::kFloat32, 48, 192, 192, 192>>();
+  this->template AllSizes<DenseShape<1, Precision::kFloat32, 64, 256, 256>>();
+}
+
 TYPED_TEST(DenseTest, SingleRows) {
   this->template AllSizes<DenseShape<1, Precision::kFloat32, 20, 32>>();
   this->template AllSizes<DenseShape<1, Precision::kFloat32, 11, 32>>();

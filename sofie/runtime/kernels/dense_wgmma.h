@@ -1,7 +1,9 @@
 // Chains of dense layers on Hopper's tensor cores. Each warp takes 16 rows through all layers on
 // its own: they stay in shared memory as floats, and are split (dense_mma.h) on their way into
 // registers. The weights, split when the model was compiled, stream past all warps of a block;
-// where they fit into its shared memory, they stay there.
+// where they fit into its shared memory, they stay there. For few rows the blocks of a cluster
+// share the columns of every layer: each streams a part of the weights, and the warps that have the
+// same rows write a layer's outputs to one another's shared memory.
 #ifndef SOFIE_RUNTIME_KERNELS_DENSE_WGMMA_H_
 #define SOFIE_RUNTIME_KERNELS_DENSE_WGMMA_H_
 
@@ -10,6 +12,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <utility>
 
 #include "sofie/runtime/error.h"
@@ -23,9 +26,12 @@
 namespace sofie::kernels {
 
 // All constants of a kernel whose blocks have kWarpgroups groups of four warps that compute, and
-// one whose first thread copies. A block has a multiprocessor to itself.
-template <class Shape, int kWarpgroups>
+// one whose first thread copies. A block has a multiprocessor to itself; kBlocks_ of them share the
+// columns of every layer.
+template <class Shape, int kWarpgroups_, int kBlocks_ = 1>
 struct WarpgroupTiling {
+  static constexpr int kWarpgroups = kWarpgroups_;
+  static constexpr int kBlocks = kBlocks_;
   static constexpr int kParts = PartsOf(Shape::kPrecision);
   static constexpr int kLayers = Shape::kLayers;
   static constexpr int kWarps = 4 * kWarpgroups;
@@ -38,7 +44,8 @@ struct WarpgroupTiling {
   static constexpr int kSlice = 16 * kSteps;
 
   static constexpr int Inputs(int layer) { return Shape::kWidths[layer]; }
-  static constexpr int Outputs(int layer) { return Shape::kWidths[layer + 1]; }
+  // Of a block.
+  static constexpr int Outputs(int layer) { return Shape::kWidths[layer + 1] / kBlocks; }
   static constexpr int Slices(int layer) { return (Inputs(layer) + kSlice - 1) / kSlice; }
   static constexpr int AllSlices() {
     int slices = 0;
@@ -49,7 +56,7 @@ struct WarpgroupTiling {
   static constexpr int RowStride() {
     int widest = 0;
     for (int i = 0; i < kLayers; ++i) widest = std::max(widest, Slices(i) * kSlice);
-    if (Shape::kRows == 1) widest = std::max(widest, Shape::kOutput);
+    if (Shape::kRows == 1) widest = std::max(widest, Outputs(kLayers - 1));
     return widest % 32 == 0 ? widest + 16 : widest;
   }
   static constexpr int RowBytes() { return kTileRows * RowStride() * 4; }
@@ -63,9 +70,13 @@ struct WarpgroupTiling {
     for (int i = 0; i < layer; ++i) begin += Outputs(i);
     return begin;
   }
-  // Of shared memory: slices of weights, rows, biases, two barriers for each slice.
+  // Outputs go to other blocks.
+  static constexpr bool kExchanges = kBlocks > 1 && kLayers > 1;
+  // Of shared memory: slices of weights, rows, biases, two barriers for each warp that exchanges
+  // rows and for each slice.
   static constexpr int SharedBytes(int slices) {
-    return slices * (SliceBytes() + 16) + RowBytes() + 4 * BiasBegin(kLayers);
+    return slices * (SliceBytes() + 16) + RowBytes() + 4 * BiasBegin(kLayers) +
+           (kExchanges ? 16 * kWarps : 0);
   }
   // Slices in shared memory: all of them, or as many as fit.
   static constexpr int ChooseSlices() {
@@ -83,11 +94,20 @@ struct WarpgroupTiling {
   static constexpr int kFewRegisters = 40;
   static constexpr int kRegisters =
       std::min((kEvenRegisters * (kWarpgroups + 1) - kFewRegisters) / kWarpgroups / 8 * 8, 240);
+  // Products of 16 columns are summed by the tensor cores, which truncate, and then added by
+  // rounding instructions.
+  static constexpr bool kExact = Shape::kPrecision == Precision::kFloat32;
   // What one that computes needs, about: sums, split rows, addresses.
   static constexpr int NeededRegisters() {
     int widest = 0;
     for (int i = 0; i < kLayers; ++i) widest = std::max(widest, Outputs(i));
-    return widest / 2 + (kParts == 3 ? 32 : 0) + 4 * kParts * kSteps + 28;
+    return widest / 2 + (kExact ? 32 : 0) + 4 * kParts * kSteps + 28;
+  }
+  // Two slices can be in use while others are on their way, and registers are left for the rows of
+  // one more slice and, if sums are exact, for as many of those.
+  static constexpr bool Ahead(int panels) {
+    return (kStay || kPlaces >= 4) && (!kExact || panels == 1) &&
+           NeededRegisters() + 4 * kParts * kSteps + (kExact ? 32 : 0) <= kRegisters;
   }
 };
 
@@ -103,6 +123,17 @@ constexpr int ChooseWarpgroups() {
   }
 }
 
+// Blocks that share the columns of a shape with few rows: 64 columns of each layer for each of
+// them, or a multiple.
+template <class Shape>
+constexpr int BlocksOfCluster() {
+  int columns = 0;
+  for (int i = 1; i <= Shape::kLayers; ++i) columns = std::gcd(columns, Shape::kWidths[i]);
+  int blocks = std::min(columns / 64, 8);
+  while (blocks > 1 && columns % (64 * blocks) != 0) --blocks;
+  return blocks;
+}
+
 // True for shapes that the kernel below takes: a warp's 16 rows are one group or 16 of them, and a
 // product has 64 columns. sofie/plan/split_weights.py knows the same.
 template <class Shape>
@@ -113,12 +144,14 @@ constexpr bool FitsWarpgroups() {
   return Shape::kRows == 1 || Shape::kRows == 16;
 }
 
-// The kernel. Its blocks loop over the tiles of a panel of `Shape::kOutput` columns.
+// The kernel. Its blocks loop over the tiles of a panel of columns: of one of several, of the only
+// one, or of a block's share of the columns.
 template <class Body, class I, size_t K, class Shape, class Tiling>
 struct DenseWarpgroups {
   static constexpr int kParts = Tiling::kParts;
   static constexpr int kSteps = Tiling::kSteps;
   static constexpr int kRows = Shape::kRows;
+  static constexpr bool kExact = Tiling::kExact;
 
   Body body;
   IndexSpace<I, K> kept;
@@ -144,8 +177,9 @@ struct DenseWarpgroups {
     const uint32_t barriers;  // of each place: one for its bytes, one for its readers
     float* const rows;        // of the warp
     float* const biases;
-    uint32_t place = 0;   // the next slice's
-    uint32_t parity = 0;  // of its phase
+    uint32_t place = 0;            // the next slice's
+    uint32_t parity = 0;           // of its phase
+    uint32_t exchange_parity = 0;  // of the next exchange's phase
 
     __device__ __forceinline__ Block(const DenseWarpgroups& kernel, unsigned char* shared)
         : kernel(kernel),
@@ -163,16 +197,21 @@ struct DenseWarpgroups {
           MakeBarrier(Filled(i), 1);
           MakeBarrier(Read(i), Tiling::kWarps);
         }
+        for (int i = 0; Tiling::kExchanges && i < Tiling::kWarps; ++i) {
+          MakeBarrier(InputsRead(i), Tiling::kBlocks);
+          MakeBarrier(OutputsWritten(i), 1);
+        }
         FenceBarriers();
       }
       CopyBiases(std::make_index_sequence<Shape::kLayers>());
       __syncthreads();
+      if constexpr (Tiling::kExchanges) SynchronizeCluster();
       if (warp >= Tiling::kWarps) {
-        GiveRegisters<Tiling::kFewRegisters>();
+        if constexpr (Tiling::kWarpgroups > 1) GiveRegisters<Tiling::kFewRegisters>();
         if (threadIdx.x == 32 * Tiling::kWarps) CopySlices();
         WaitForKernelAhead();
       } else {
-        TakeRegisters<Tiling::kRegisters>();
+        if constexpr (Tiling::kWarpgroups > 1) TakeRegisters<Tiling::kRegisters>();
         WaitForKernelAhead();
         for (uint32_t t = blockIdx.x; t < kernel.tiles; t += gridDim.x) {
           const I first = static_cast<I>(t) * Tiling::kGroups + static_cast<I>(warp * 16 / kRows);
@@ -184,6 +223,14 @@ struct DenseWarpgroups {
 
     __device__ __forceinline__ uint32_t Filled(uint32_t i) const { return barriers + i * 16; }
     __device__ __forceinline__ uint32_t Read(uint32_t i) const { return barriers + i * 16 + 8; }
+    // Barriers of the warps that have the same rows: all have read a layer's inputs; its outputs
+    // are here, from all of them.
+    __device__ __forceinline__ uint32_t InputsRead(uint32_t i) const {
+      return barriers - 16 * Tiling::kWarps + i * 16;
+    }
+    __device__ __forceinline__ uint32_t OutputsWritten(uint32_t i) const {
+      return InputsRead(i) + 8;
+    }
     __device__ __forceinline__ void Next() {
       if (++place == Tiling::kPlaces) {
         place = 0;
@@ -219,7 +266,8 @@ struct DenseWarpgroups {
     template <int kLayer>
     __device__ __forceinline__ void CopyLayer() {
       constexpr uint32_t kBytes = Tiling::Outputs(kLayer) * 32;  // of a part of 16 columns
-      const uint32_t all = kLayer == Shape::kLayers - 1 ? kernel.columns * 32 : kBytes;
+      const uint32_t all =
+          (kLayer == Shape::kLayers - 1 ? kernel.columns : Shape::kWidths[kLayer + 1]) * 32;
       const unsigned char* from =
           reinterpret_cast<const unsigned char*>(kernel.layers[kLayer].parts) + panel * kBytes;
 #pragma unroll 1
@@ -307,21 +355,12 @@ struct DenseWarpgroups {
       constexpr int kPanels = Tiling::Outputs(kLayer) / 64;
       constexpr int kSlices = Tiling::Slices(kLayer);
       float sums[kPanels][32] = {};
-#pragma unroll 1
-      for (int slice = 0; slice < kSlices; ++slice) {
-        RowParts parts;
-        ReadRows(parts, slice);
-        WaitForPhase(Filled(place), parity);
-        const uint64_t weights = RightOperand(slices + place * Tiling::SliceBytes());
-        if constexpr (Shape::kPrecision == Precision::kFloat32) {
-          MultiplyExactly<kPanels>(sums, parts, weights);
-        } else {
-          Multiply<kPanels>(sums, parts, weights);
-        }
-        if constexpr (!Tiling::kStay) {
-          if (lane == 0) Arrive(Read(place));
-        }
-        Next();
+#pragma unroll
+      for (int panel = 0; panel < kPanels; ++panel) HoldSums(sums[panel]);
+      if constexpr (Tiling::Ahead(kPanels)) {
+        MultiplyAhead<kPanels, kSlices>(sums);
+      } else {
+        MultiplyOneByOne<kPanels, kSlices>(sums);
       }
       const float* const bias = biases + Tiling::BiasBegin(kLayer) + lane % 4 * 2;
       const bool relu = kernel.layers[kLayer].relu;
@@ -336,8 +375,12 @@ struct DenseWarpgroups {
         }
       }
       if constexpr (kLayer + 1 < Shape::kLayers) {
-        static_assert(Tiling::Slices(kLayer + 1) * Tiling::kSlice == Tiling::Outputs(kLayer));
-        WriteRows<kPanels>(sums);
+        static_assert(Tiling::Slices(kLayer + 1) * Tiling::kSlice == Shape::kWidths[kLayer + 1]);
+        if constexpr (Tiling::kExchanges) {
+          ExchangeRows<kPanels>(sums);
+        } else {
+          WriteRows<kPanels>(sums);
+        }
         Layer<kLayer + 1>(first);
       } else if constexpr (kRows == 1) {
         WriteRows<kPanels>(sums);
@@ -361,12 +404,50 @@ struct DenseWarpgroups {
       __syncwarp();
     }
 
-    // sums += rows · weightᵀ over the columns of a slice. Nothing is written to registers that the
-    // products read before they have ended.
+    // The same where each block has some of the outputs: they go to all of them.
     template <int kPanels>
-    __device__ __forceinline__ void Multiply(float (&sums)[kPanels][32], const RowParts& a,
-                                             uint64_t weights) const {
+    __device__ __forceinline__ void ExchangeRows(const float (&sums)[kPanels][32]) {
+      const uint32_t to = SharedAddress(rows + lane / 4 * Tiling::RowStride() +
+                                        panel * (64 * kPanels) + lane % 4 * 2);
+      MeetWarps();
+      if (lane == 0) {
+        constexpr uint32_t kBytes = 16 * 64 * kPanels * 4 * Tiling::kBlocks;
+        ArriveBeforeCopies(OutputsWritten(warp), kBytes);
+      }
+#pragma unroll
+      for (uint32_t block = 0; block < Tiling::kBlocks; ++block) {
+        const uint32_t there = AddressInBlock(to, block);
+        const uint32_t written = AddressInBlock(OutputsWritten(warp), block);
+#pragma unroll
+        for (int j = 0; j < 8 * kPanels; ++j) {
+          const float* const x = &sums[j / 8][j % 8 * 4];
+          StoreInCluster(there + j * 32, written, x[0], x[1]);
+          StoreInCluster(there + j * 32 + 32 * Tiling::RowStride(), written, x[2], x[3]);
+        }
+      }
+      WaitForPhase<true>(OutputsWritten(warp), exchange_parity);
+      exchange_parity ^= 1;
+    }
+    // Waits until the warps that have the same rows have read them.
+    __device__ __forceinline__ void MeetWarps() const {
+      __syncwarp();
+      if (lane < Tiling::kBlocks) ArriveInCluster(AddressInBlock(InputsRead(warp), lane));
+      WaitForPhase<true>(InputsRead(warp), exchange_parity);
+    }
+
+    // Waits for the next slice: its right operand.
+    __device__ __forceinline__ uint64_t NextSlice() const {
+      WaitForPhase(Filled(place), parity);
+      return RightOperand(slices + place * Tiling::SliceBytes());
+    }
+    // Starts sums (+)= rows · weightᵀ over the columns of a slice, for kSome of a layer's panels of
+    // 64 outputs; exact sums are those of the slice alone. Nothing is to be written to registers
+    // that the products read, `a` and `sums`, before they have ended.
+    template <int kPanels, int kSome>
+    __device__ __forceinline__ void Start(float (&sums)[kSome][32], const RowParts& a,
+                                          uint64_t weights, int first_panel = 0) const {
       using Products = PartProducts<kParts>;
+      static_assert(!kExact || kSteps == 1);
       FenceProducts();
 #pragma unroll
       for (int step = 0; step < kSteps; ++step) {
@@ -374,36 +455,93 @@ struct DenseWarpgroups {
         for (int product = 0; product < Products::kCount; ++product) {
           const PartProduct at = Products::At(product);
 #pragma unroll
-          for (int panel = 0; panel < kPanels; ++panel) {
-            MultiplyGroup<Shape::kPrecision>(sums[panel], a.words[step][at.a],
-                                             weights + Offset<kPanels>(step, at.b, panel), true);
+          for (int panel = 0; panel < kSome; ++panel) {
+            MultiplyGroup<Shape::kPrecision>(
+                sums[panel], a.words[step][at.a],
+                weights + Offset<kPanels>(step, at.b, first_panel + panel), !kExact || product > 0);
           }
         }
       }
       CommitProducts();
-      WaitForProducts();
     }
-    // The same for floats of three parts: products of 16 columns are summed by the tensor cores,
-    // which truncate, and then added by rounding instructions.
-    template <int kPanels>
-    __device__ __forceinline__ void MultiplyExactly(float (&sums)[kPanels][32], const RowParts& a,
-                                                    uint64_t weights) const {
-      using Products = PartProducts<kParts>;
-      static_assert(kSteps == 1);
-      float sixteen[32] = {};
+    // No product reads the slice at `used` any more.
+    __device__ __forceinline__ void Release(uint32_t used) const {
+      if constexpr (!Tiling::kStay) {
+        if (lane == 0) Arrive(Read(used));
+      }
+    }
+
+    // sums += rows · weightᵀ over all slices.
+    template <int kPanels, int kSlices>
+    __device__ __forceinline__ void MultiplyOneByOne(float (&sums)[kPanels][32]) {
+#pragma unroll 1
+      for (int slice = 0; slice < kSlices; ++slice) {
+        RowParts parts;
+        ReadRows(parts, slice);
+        const uint64_t weights = NextSlice();
+        if constexpr (kExact) {
+          float sixteen[1][32] = {};
 #pragma unroll
-      for (int panel = 0; panel < kPanels; ++panel) {
-        FenceProducts();
+          for (int panel = 0; panel < kPanels; ++panel) {
+            Start<kPanels>(sixteen, parts, weights, panel);
+            WaitForProducts();
 #pragma unroll
-        for (int product = 0; product < Products::kCount; ++product) {
-          const PartProduct at = Products::At(product);
-          MultiplyGroup<Shape::kPrecision>(sixteen, a.words[0][at.a],
-                                           weights + Offset<kPanels>(0, at.b, panel), product > 0);
+            for (int i = 0; i < 32; ++i) sums[panel][i] += sixteen[0][i];
+          }
+        } else {
+          Start<kPanels>(sums, parts, weights);
+          WaitForProducts();
         }
-        CommitProducts();
-        WaitForProducts();
+        Release(place);
+        Next();
+      }
+    }
+    // The same two by two: the rows of one slice are read and split while the tensor cores work on
+    // the other.
+    template <int kPanels, int kSlices>
+    __device__ __forceinline__ void MultiplyAhead(float (&sums)[kPanels][32]) {
+      RowParts parts[2];
+      float sixteen[2][kPanels][32] = {};  // if they are exact
+      uint32_t used[2] = {};
+      const auto start = [&]<int kWhich>(int slice) {
+        ReadRows(parts[kWhich], slice);
+        const uint64_t weights = NextSlice();
+        if constexpr (kExact) {
+          Start<kPanels>(sixteen[kWhich], parts[kWhich], weights);
+        } else {
+          Start<kPanels>(sums, parts[kWhich], weights);
+        }
+        used[kWhich] = place;
+        Next();
+      };
+      const auto end = [&]<int kWhich, int kPending>() {
+        WaitForProducts<kPending>();
+        Release(used[kWhich]);
+        if constexpr (kExact) {
 #pragma unroll
-        for (int i = 0; i < 32; ++i) sums[panel][i] += sixteen[i];
+          for (int panel = 0; panel < kPanels; ++panel) {
+            HoldSums(sixteen[kWhich][panel]);
+#pragma unroll
+            for (int i = 0; i < 32; ++i) sums[panel][i] += sixteen[kWhich][panel][i];
+          }
+        }
+      };
+#pragma unroll 1
+      for (int slice = 0; slice + 1 < kSlices; slice += 2) {
+        start.template operator()<0>(slice);
+        // Sums that are read apart from one another must not be on their way from one round to the
+        // next: the compiler would let no products overlap.
+        if (!kExact && slice > 0) end.template operator()<1, 1>();
+        start.template operator()<1>(slice + 1);
+        end.template operator()<0, 1>();
+        if constexpr (kExact) end.template operator()<1, 0>();
+      }
+      if constexpr (kSlices % 2 == 1) {
+        start.template operator()<0>(kSlices - 1);
+        if constexpr (!kExact && kSlices > 1) end.template operator()<1, 1>();
+        end.template operator()<0, 0>();
+      } else if constexpr (!kExact) {
+        end.template operator()<1, 0>();
       }
     }
     // Of a part's 64 columns in a slice, in units of 16 bytes.
@@ -420,7 +558,7 @@ struct DenseWarpgroups {
         if (group >= kernel.groups) break;
         const Indices<I, K> index = kernel.kept.At(group);
 #pragma unroll
-        for (int begin = 0; begin < Shape::kOutput; begin += kWarpThreads) {
+        for (int begin = 0; begin < Tiling::Outputs(Shape::kLayers - 1); begin += kWarpThreads) {
           StoreAt(index, static_cast<I>(begin + lane),
                   rows[row * Tiling::RowStride() + begin + lane], KeptAxes());
         }
@@ -481,7 +619,8 @@ struct DenseWarpgroups {
     template <size_t... A>
     __device__ __forceinline__ void StoreAt(const Indices<I, K>& index, I c, float value,
                                             std::index_sequence<A...>) const {
-      kernel.body.Store(index.value[A]..., static_cast<I>(panel * Shape::kOutput) + c, value);
+      kernel.body.Store(index.value[A]...,
+                        static_cast<I>(panel * Tiling::Outputs(Shape::kLayers - 1)) + c, value);
     }
   };
 };
@@ -494,8 +633,8 @@ __global__ void __launch_bounds__(kThreads, 1)
 #endif
 }
 
-// Puts the kernel into the context's queue, for panels of Shape::kOutput of `columns` columns.
-// Every weight has its parts.
+// Puts the kernel into the context's queue, for panels of Shape::kOutput of `columns` columns, or
+// for a cluster's blocks that share them. Every weight has its parts.
 template <class Shape, class Tiling, class I, class Body, size_t K, size_t L>
 void LaunchDenseWarpgroups(LaunchContext& context, const Body& body,
                            const std::array<int64_t, K>& kept,
@@ -518,13 +657,11 @@ void LaunchDenseWarpgroups(LaunchContext& context, const Body& body,
   std::copy(layers.begin(), layers.end(), kernel.layers);
   const auto entry = reinterpret_cast<const void*>(&DenseWarpgroupsEntry<Kernel, Tiling::kThreads>);
   constexpr int kBytes = Tiling::SharedBytes(Tiling::kPlaces);
-  CheckCall(cudaFuncSetAttribute(entry, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes),
-            "cudaFuncSetAttribute");
-  const int64_t panels = columns / Shape::kOutput;
+  const int64_t panels = columns / Tiling::Outputs(Shape::kLayers - 1);
   const int64_t at_once = LimitsOf(context).multiprocessors;
   const int64_t blocks = std::min(tiles, (at_once + panels - 1) / panels);
   LaunchKernel(context, entry, dim3(static_cast<uint32_t>(blocks), static_cast<uint32_t>(panels)),
-               kBytes, &kernel, Tiling::kThreads);
+               kBytes, &kernel, Tiling::kThreads, Tiling::kExchanges ? Tiling::kBlocks : 1);
 }
 
 }  // namespace sofie::kernels

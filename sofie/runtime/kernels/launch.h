@@ -146,26 +146,36 @@ __device__ __forceinline__ void WaitForKernelAhead() {
 // A block gets more shared memory than this only if its kernel is set to.
 inline constexpr int kUsualSharedBytes = 48 * 1024;
 
-// Puts a kernel, which calls WaitForKernelAhead, into the context's queue. Steps that are timed do
-// not overlap, and the first kernel of a run does not overlap what others put into the queue.
+// Puts a kernel, which calls WaitForKernelAhead, into the context's queue; `cluster` blocks along y
+// are a cluster. Steps that are timed do not overlap, and the first kernel of a run does not
+// overlap what others put into the queue.
 inline void LaunchKernel(LaunchContext& context, const void* entry, dim3 blocks, int shared_bytes,
-                         void* argument, uint32_t threads = kBlockThreads) {
+                         void* argument, uint32_t threads = kBlockThreads, uint32_t cluster = 1) {
   if (shared_bytes > kUsualSharedBytes) {
     CheckCall(
         cudaFuncSetAttribute(entry, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
         "cudaFuncSetAttribute");
   }
-  cudaLaunchAttribute overlap = {};
-  overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  overlap.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchAttribute attributes[2] = {};
   cudaLaunchConfig_t config = {};
   config.gridDim = blocks;
   config.blockDim = dim3(threads);
   config.dynamicSmemBytes = static_cast<size_t>(shared_bytes);
   config.stream = static_cast<cudaStream_t>(context.queue());
-  config.attrs = &overlap;
+  config.attrs = attributes;
   const bool is_first = context.TakeFirst();
-  config.numAttrs = !is_first && context.hook() == nullptr && LimitsOf(context).overlaps ? 1 : 0;
+  if (!is_first && context.hook() == nullptr && LimitsOf(context).overlaps) {
+    cudaLaunchAttribute& overlap = attributes[config.numAttrs++];
+    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    overlap.val.programmaticStreamSerializationAllowed = 1;
+  }
+  if (cluster > 1) {
+    cudaLaunchAttribute& dimension = attributes[config.numAttrs++];
+    dimension.id = cudaLaunchAttributeClusterDimension;
+    dimension.val.clusterDim.x = 1;
+    dimension.val.clusterDim.y = cluster;
+    dimension.val.clusterDim.z = 1;
+  }
   void* arguments[] = {argument};
   CheckCall(cudaLaunchKernelExC(&config, entry, arguments), "kernel launch");
 }

@@ -10,13 +10,19 @@
 
 namespace sofie::kernels {
 
+// Where an operand is, in a descriptor. A shared address has the block's rank in its cluster above
+// the 18 bits that count.
+__device__ __forceinline__ uint64_t OperandStart(uint32_t shared_address) {
+  return (shared_address & 0x3ffff) / 16;
+}
+
 // A right operand of 16 rows (k) and any number of columns (n) in shared memory: matrices of 8
 // columns, 8 elements of 16 bits each, one column after the other; of 8 columns the two matrices of
 // k = 0 … 7 and 8 … 15, then the next 8 columns. PTX: a K-major matrix without swizzling.
 __device__ __forceinline__ uint64_t RightOperand(uint32_t shared_address) {
   constexpr uint64_t kNextK = 128;  // bytes from one matrix to that of the next 8 k
   constexpr uint64_t kNextN = 256;  // and of the next 8 columns
-  return shared_address / 16 | kNextK / 16 << 16 | kNextN / 16 << 32;
+  return OperandStart(shared_address) | kNextK / 16 << 16 | kNextN / 16 << 32;
 }
 
 // An operand in rows of 128 bytes, whose piece c of 16 bytes is where c ^ r % 8 would be in row r;
@@ -24,7 +30,7 @@ __device__ __forceinline__ uint64_t RightOperand(uint32_t shared_address) {
 // transposed, are 64 of the other axis. PTX: 128-byte swizzling.
 __device__ __forceinline__ uint64_t SwizzledOperand(uint32_t shared_address) {
   constexpr uint64_t kNextRows = 1024;  // bytes from eight rows to the next eight
-  return shared_address / 16 | 1 << 16 | kNextRows / 16 << 32 | uint64_t{1} << 62;
+  return OperandStart(shared_address) | 1 << 16 | kNextRows / 16 << 32 | uint64_t{1} << 62;
 }
 
 // Before the first product, and where registers of products to come have been written.
@@ -170,16 +176,27 @@ __device__ __forceinline__ void Arrive(uint32_t barrier) {
   asm volatile("{.reg .b64 state; mbarrier.arrive.shared::cta.b64 state, [%0];}" ::"r"(barrier)
                : "memory");
 }
+// `kOfCluster`: threads of other blocks of the cluster arrive there too.
+template <bool kOfCluster = false>
 __device__ __forceinline__ void WaitForPhase(uint32_t barrier, uint32_t parity) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   uint32_t done = 0;
   while (done == 0) {
-    asm volatile(
-        "{.reg .pred done; mbarrier.try_wait.parity.shared::cta.b64 done, [%1], %2;"
-        "selp.b32 %0, 1, 0, done;}"
-        : "=r"(done)
-        : "r"(barrier), "r"(parity)
-        : "memory");
+    if constexpr (kOfCluster) {
+      asm volatile(
+          "{.reg .pred done; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%1], "
+          "%2; selp.b32 %0, 1, 0, done;}"
+          : "=r"(done)
+          : "r"(barrier), "r"(parity)
+          : "memory");
+    } else {
+      asm volatile(
+          "{.reg .pred done; mbarrier.try_wait.parity.shared::cta.b64 done, [%1], %2;"
+          "selp.b32 %0, 1, 0, done;}"
+          : "=r"(done)
+          : "r"(barrier), "r"(parity)
+          : "memory");
+    }
   }
 #endif
 }
@@ -206,6 +223,40 @@ __device__ __forceinline__ void CopyBulk(uint32_t to, const void* from, uint32_t
           "r"(to),
       "l"(from), "r"(bytes), "r"(barrier)
       : "memory");
+#endif
+}
+
+// Where, for all blocks of the cluster, is what block `rank` has at an address of its shared
+// memory.
+__device__ __forceinline__ uint32_t AddressInBlock(uint32_t shared_address, uint32_t rank) {
+  uint32_t address = 0;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(shared_address), "r"(rank));
+#endif
+  return address;
+}
+// Writes to such an address, of 8-byte alignment, and tells a barrier of the same block that 8
+// bytes are there. (racecheck follows this, and not a plain write before an arrival.)
+__device__ __forceinline__ void StoreInCluster(uint32_t to, uint32_t barrier, float x, float y) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile(
+      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%0], {%2, %3}, [%1];" ::
+          "r"(to),
+      "r"(barrier), "f"(x), "f"(y)
+      : "memory");
+#endif
+}
+// Arrives at a barrier at such an address.
+__device__ __forceinline__ void ArriveInCluster(uint32_t barrier) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(barrier)
+               : "memory");
+#endif
+}
+// A barrier of all threads of the cluster's blocks.
+__device__ __forceinline__ void SynchronizeCluster() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" ::: "memory");
 #endif
 }
 
