@@ -16,6 +16,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
+import itertools
 import os
 import pathlib
 import statistics
@@ -29,7 +30,7 @@ import torch
 from absl import app, flags
 
 from benchmarks import particle_net_torch, results
-from models import reference_case
+from models import particle_net, reference_case
 
 _LATENCY = flags.DEFINE_string("latency", "benchmarks/latency", "The program that times sofie.")
 _MODEL = flags.DEFINE_string("model", "models/particle_net.onnx", "The ONNX file.")
@@ -40,6 +41,11 @@ _SIZES = flags.DEFINE_multi_string(
     "sizes",
     ["1,100,10", "1,50,5", "1,128,16", "8,100,10", "64,100,10", "256,100,10", "1024,100,10"],
     "N,n_pf,n_sv; repeat for more.",
+)
+_JETS = flags.DEFINE_string(
+    "jets",
+    "examples/data/jets.npz",
+    "Jets of different sizes, timed as they are and padded to the longest; empty for none.",
 )
 _RUNS = flags.DEFINE_integer("runs", 50, "Timed calls.", lower_bound=3)
 _PRECISIONS = flags.DEFINE_multi_enum(
@@ -85,25 +91,55 @@ def _case(model: onnx.ModelProto, network: torch.nn.Module, sizes: tuple[int, in
     drawn = reference_case.random_inputs(model, shapes, seed=20_261_130)
     # Without padding.
     inputs = {k: np.ones_like(x) if k.endswith("mask") else x for k, x in drawn.items()}
+    return Case(sizes, inputs, _exact(network, inputs))
+
+
+def _exact(network: torch.nn.Module, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
+    """What the network in float64 says."""
     parts = []
     with torch.inference_mode():
-        for first in range(0, sizes[0], 64):  # float64 takes much memory
+        for first in range(0, len(inputs["pf_mask"]), 64):  # float64 takes much memory
             slices = [
                 torch.from_numpy(x[first : first + 64]).cuda().double() for x in inputs.values()
             ]
             parts.append(network(*slices).cpu().numpy())
-    return Case(sizes, inputs, np.concatenate(parts))
+    return np.concatenate(parts)
+
+
+def _jets(network: torch.nn.Module, path: pathlib.Path) -> tuple[Case, dict[str, np.ndarray]]:
+    """The jets of a file, padded to the longest; and the same one after the other."""
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file}
+    counts = {kind: np.diff(arrays[f"{kind}_offsets"]) for kind in ("pf", "sv")}
+    jets = np.flatnonzero(counts["pf"] + counts["sv"] > particle_net.NEIGHBOURS)
+    padded: dict[str, np.ndarray] = {}
+    joined: dict[str, np.ndarray] = {}
+    offsets: dict[str, np.ndarray] = {}
+    for kind in ("pf", "sv"):
+        sizes, begins = counts[kind][jets], arrays[f"{kind}_offsets"][jets]
+        arrays[f"{kind}_mask"] = np.ones((len(arrays[f"{kind}_points"]), 1), np.float32)
+        offsets[f"n_{kind}_offsets"] = np.concatenate([[0], np.cumsum(sizes)])
+        for part in ("points", "features", "mask"):
+            name = f"{kind}_{part}"
+            spans = zip(begins, begins + sizes, strict=True)
+            rows = [arrays[name][begin:end] for begin, end in spans]
+            joined[name] = np.concatenate(rows)
+            padded[name] = np.zeros((len(jets), rows[0].shape[1], sizes.max()), np.float32)
+            for row, place in zip(rows, padded[name], strict=True):
+                place[:, : len(row)] = row.T
+    longest = (len(jets), *(int(counts[kind][jets].max()) for kind in ("pf", "sv")))
+    return Case(longest, padded, _exact(network, padded)), {**joined, **offsets}
 
 
 # sofie.
 
 
-def _write(case: Case, path: pathlib.Path) -> None:
+def _write(case: Case, inputs: Mapping[str, np.ndarray], path: pathlib.Path) -> None:
     reference = reference_case.Reference(
         case=dict(zip(("N", "n_pf", "n_sv"), case.sizes, strict=True)),
-        inputs=case.inputs,
+        inputs=inputs,
         outputs={"softmax": case.expected.astype(np.float32)},
-        types=["FLOAT"] * (len(case.inputs) + 1),
+        types=["INT64" if x.dtype == np.int64 else "FLOAT" for x in inputs.values()] + ["FLOAT"],
         loose_rows=[np.zeros(0, np.int64)],
         tolerances=[(1.0, 1.0)],
         oracle="PyTorch in float64",
@@ -114,10 +150,16 @@ def _write(case: Case, path: pathlib.Path) -> None:
 
 def _sofie(case: Case, precision: str, folder: pathlib.Path) -> Iterator[dict[str, object]]:
     name = "particle_net" if precision == "fp32" else f"particle_net_{precision}"
-    path = folder / f"{case.text}.npz"
-    if not path.exists():
-        _write(case, path)
+    return _latency(case, case.inputs, name, folder)
+
+
+def _latency(
+    case: Case, inputs: Mapping[str, np.ndarray], name: str, folder: pathlib.Path
+) -> Iterator[dict[str, object]]:
+    """What the program measures of a library, given the case in the form that this takes."""
     stem = folder / f"{name}_{case.text}"
+    path = stem.with_suffix(".npz")
+    _write(case, inputs, path)
     command = [_LATENCY.value, f"--model={name}", "--device=cuda", f"--runs={_RUNS.value}"]
     command += [f"--trace={stem}.trace.json", str(path)]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
@@ -289,11 +331,17 @@ def _measure(folder: pathlib.Path) -> Iterator[dict[str, object]]:
     model = onnx.load(_MODEL.value)
     network = particle_net_torch.load(model).cuda()
     exact = particle_net_torch.load(model).cuda().double()
-    for text in _SIZES.value:
-        n, n_pf, n_sv = map(int, text.split(","))
-        case = _case(model, exact, (n, n_pf, n_sv))
+    cases = (_case(model, exact, _numbers(text)) for text in _SIZES.value)
+    joined = None
+    if _JETS.value:
+        jets, joined = _jets(exact, pathlib.Path(_JETS.value))
+        cases = itertools.chain(cases, [jets])
+    for case in cases:
+        text = ",".join(map(str, case.sizes))
         for precision in _PRECISIONS.value:
-            about = {"precision": precision, "N": n, "n_pf": n_pf, "n_sv": n_sv}
+            about = dict(
+                zip(("precision", "N", "n_pf", "n_sv"), (precision, *case.sizes), strict=True)
+            )
             for result in _sofie(case, precision, folder):
                 yield {"program": "sofie", **about, **result}
             if "eager" in _PEERS.value:
@@ -306,6 +354,15 @@ def _measure(folder: pathlib.Path) -> Iterator[dict[str, object]]:
                 measured = _onnx_runtime(case, precision)
                 if measured is not None:
                     yield {"program": "ONNX Runtime", **about, **measured}
+    if joined is not None:
+        about = dict(zip(("N", "n_pf", "n_sv"), jets.sizes, strict=True))
+        for result in _latency(jets, joined, "particle_net_ragged", folder):
+            yield {"program": "sofie without padding", "precision": "fp32", **about, **result}
+
+
+def _numbers(text: str) -> tuple[int, int, int]:
+    n, n_pf, n_sv = map(int, text.split(","))
+    return n, n_pf, n_sv
 
 
 def main(argv: Sequence[str]) -> None:

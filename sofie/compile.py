@@ -32,6 +32,7 @@ class Request:
     precision: Precision = Precision.FP32
     low_rank: LowRank | None = None
     strided_inputs: tuple[str, ...] = ()
+    ragged: tuple[str, ...] = ()
 
 
 def compile_model(request: Request) -> Files:
@@ -46,7 +47,9 @@ def compile_model(request: Request) -> Files:
     check(model)
     found = batch.find(model)
     reduced = pipeline.run(model, request.low_rank)
-    program = lower(model, request.precision, request.strided_inputs)
+    program = lower(model, request.precision, request.strided_inputs, request.ragged)
+    if request.ragged:
+        found = batch.Batch(None, "its rows have sizes of their own")
     options = sources.Options(
         name=request.name,
         namespace=request.namespace,

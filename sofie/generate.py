@@ -36,6 +36,9 @@ _LOW_RANK = flags.DEFINE_string(
 _STRIDED_INPUTS = flags.DEFINE_multi_string(
     "strided_input", [], "An input whose views have strides of their own; repeat for more."
 )
+_RAGGED = flags.DEFINE_multi_string(
+    "ragged", [], "A size that is another one in each row of a batch; repeat for more."
+)
 _COMPILER_MACROS = flags.DEFINE_string(
     "compiler_macros",
     None,
@@ -66,6 +69,7 @@ def main(argv: Sequence[str]) -> None:
         precision=Precision[_PRECISION.value.upper()],
         low_rank=low_rank,
         strided_inputs=tuple(_STRIDED_INPUTS.value),
+        ragged=tuple(_RAGGED.value),
     )
     try:
         generated = compile_model(request)

@@ -63,6 +63,7 @@ def _onnx_cc_generate_impl(ctx):
     if ctx.attr.low_rank:
         arguments.add(ctx.attr.low_rank, format = "--low_rank=%s")
     arguments.add_all(ctx.attr.strided_inputs, format_each = "--strided_input=%s")
+    arguments.add_all(ctx.attr.ragged, format_each = "--ragged=%s")
     arguments.add(ctx.file._compiler_macros, format = "--compiler_macros=%s")
     ctx.actions.run(
         executable = ctx.executable._generator,
@@ -128,6 +129,9 @@ onnx_cc_generate = rule(
             doc = "Of products of float32 matrices on a GPU.",
             default = "fp32",
             values = PRECISIONS,
+        ),
+        "ragged": attr.string_list(
+            doc = "Sizes that are other ones in each row of a batch, by the names they have in the model.",
         ),
         "shards": attr.int(
             doc = "Number of source files per backend; each is one compilation.",

@@ -60,6 +60,7 @@ def onnx_cc_library(
         weights = "embedded",
         low_rank = "",
         strided_inputs = [],
+        ragged = [],
         shards = 2,
         model_data = [],
         visibility = None,
@@ -89,6 +90,9 @@ def onnx_cc_library(
         which matrix.
       strided_inputs: inputs, by the names they have in the model, whose views may have strides: what
         is transposed, padded, sliced or repeated is read in place. Other inputs are packed.
+      ragged: sizes, by the names they have in the model, that are other ones in each row of a batch. Inputs
+        with such a size have the points of all rows one after the other, [points, channels] in place
+        of [rows, channels, points], and offsets say where each row begins.
       shards: number of source files per backend. Each is one compilation; they run in parallel.
       model_data: files beside the model that hold tensors stored outside of it.
       visibility: of the target.
@@ -106,6 +110,7 @@ def onnx_cc_library(
         precision = precision,
         shards = shards,
         strided_inputs = strided_inputs,
+        ragged = ragged,
         tags = tags,
         visibility = ["//visibility:private"],
         weights = weights,

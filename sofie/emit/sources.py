@@ -261,6 +261,7 @@ class _Renderer:
             graph_hash=", ".join(f"0x{byte:02x}" for byte in graph_hash),
             weight_bytes=self.weight_bytes,
             has_random_state=bool(self.program.states()),
+            row_requirements=[self._requirement(r) for r in self.program.row_requirements],
             version=c_string(sofie.VERSION),
         )
         files: Files = {file: [text.encode()] for file, text in texts.items()}
@@ -585,8 +586,8 @@ class _Renderer:
         for extent in shape:
             if extent.is_Integer:
                 rows.append(f"{{-1, {int(extent)}}}")
-            elif extent.is_Symbol:
-                rows.append(f"{{{order.index(extent.name)}, 0}}")
+            elif (more := extent.as_coeff_Add())[1].is_Symbol and more[0] >= 0:
+                rows.append(f"{{{order.index(more[1].name)}, {int(more[0])}}}")
             else:
                 rows.append("{-1, -1}")
         return rows
@@ -620,6 +621,7 @@ class _Renderer:
                 "enum": read.buffer.dtype.enum,
                 "first": order.index(read.symbols[0].name),
                 "count": len(read.symbols),
+                "total": -1 if read.total is None else order.index(read.total.name),
             }
             for read in self.segments[number].reads
         ]

@@ -595,11 +595,14 @@ class Read(Step):
       buffer: the tensor, row-major.
       symbols: one for each element.
       name: the ONNX value's.
+      total: of the offsets of rows that have sizes of their own, how many points there are: then
+        the only symbol is the size of the longest row.
     """
 
     buffer: Buffer
     symbols: tuple[sympy.Symbol, ...]
     name: str
+    total: sympy.Symbol | None = None
 
     def reads(self) -> Iterator[Buffer]:
         """The tensor."""
@@ -611,7 +614,7 @@ class Read(Step):
 
     def names(self) -> list[str]:
         """What messages call the symbols: ``K``, or ``shape[0]``, ``shape[1]``, ..."""
-        if not self.buffer.shape:
+        if not self.buffer.shape or self.total is not None:
             return [self.name]
         return [f"{self.name}[{i}]" for i in range(len(self.symbols))]
 
@@ -674,6 +677,7 @@ class Program:
       steps: the launches, in order, and between them the reads of what they computed.
       requirements: conditions on the sizes.
       reads: of inputs, before the first step.
+      row_requirements: conditions on the sizes of each row, where rows have sizes of their own.
     """
 
     symbols: tuple[str, ...]
@@ -682,6 +686,7 @@ class Program:
     steps: tuple[Step, ...]
     requirements: tuple[Requirement, ...]
     reads: tuple[Read, ...] = ()
+    row_requirements: tuple[Requirement, ...] = ()
 
     def segments(self) -> list[Segment]:
         """The steps, cut where the host waits; never empty."""

@@ -24,11 +24,13 @@ from sofie.ir.node import (
 from sofie.ir.program import Buffer, BufferKind, Output, Precision, Program, Read
 from sofie.ir.tensor import Strided, Tensor
 from sofie.ops import control_flow, registry
+from sofie.passes import batch
 from sofie.plan.dense_products import dense_products
 from sofie.plan.fuse_epilogues import fuse_epilogues
 from sofie.plan.inline_products import inline_products
 from sofie.plan.merge_products import merge_products
 from sofie.plan.precision import with_precision
+from sofie.plan.ragged import ragged
 from sofie.plan.split_weights import split_weights
 
 
@@ -36,6 +38,7 @@ def lower(
     model: Model,
     precision: Precision = Precision.FP32,
     strided_inputs: Collection[str] = (),
+    ragged_sizes: Sequence[str] = (),
 ) -> Program:
     """The program that computes the graph's outputs.
 
@@ -43,14 +46,42 @@ def lower(
       model: checked, and rewritten by the passes.
       precision: of products of float32 matrices on a GPU.
       strided_inputs: names of inputs that are views with strides of their own.
+      ragged_sizes: names of symbols that are another size in each row of a batch.
 
     Raises:
       ModelError: a node can't be lowered although it was accepted, for instance because constant
         sizes contradict each other; or an input can't have strides.
     """
     _check_strided(model, strided_inputs)
-    program = inline_products(merge_products(_Lowering(model, strided_inputs).run()))
-    return split_weights(fuse_epilogues(dense_products(with_precision(program, precision))))
+    rows = _rows_of_ragged(model, ragged_sizes, strided_inputs)
+    lowering = _Lowering(model, strided_inputs, ragged_sizes)
+    program = inline_products(merge_products(lowering.run()))
+    program = split_weights(fuse_epilogues(dense_products(with_precision(program, precision))))
+    if rows is None:
+        return program
+    return ragged(program, rows, ragged_sizes, model.graph.meta[READS])
+
+
+def _rows_of_ragged(
+    model: Model, sizes: Sequence[str], strided_inputs: Collection[str]
+) -> sympy.Symbol | None:
+    """What counts the rows that have sizes of their own; None where they have none."""
+    if not sizes:
+        return None
+    if strided_inputs:
+        raise ModelError("ragged and strided_inputs do not go together")
+    for name in sizes:
+        if name not in model.symbols:
+            known = ", ".join(model.symbols)
+            raise ModelError(
+                f"ragged names {name!r}, which is no size of the inputs; it has {known}"
+            )
+    found = batch.find(model)
+    if found.symbol is None or found.refusal is not None:
+        raise ModelError(f"ragged: rows may meet: {found.refusal}")
+    if model.symbols[found.symbol] in sizes:
+        raise ModelError(f"ragged names {model.symbols[found.symbol]!r}, which counts the rows")
+    return dims.symbol(found.symbol)
 
 
 def _check_strided(model: Model, names: Collection[str]) -> None:
@@ -71,9 +102,12 @@ def _check_strided(model: Model, names: Collection[str]) -> None:
 
 
 class _Lowering:
-    def __init__(self, model: Model, strided_inputs: Collection[str]) -> None:
+    def __init__(
+        self, model: Model, strided_inputs: Collection[str], ragged_sizes: Sequence[str]
+    ) -> None:
         self.model = model
         self.strided_inputs = strided_inputs
+        self.ragged_sizes = {dims.symbol(model.symbols.index(name)) for name in ragged_sizes}
         loops = sum(1 for _ in control_flow.loops(model.graph))
         self.builder = Builder(self._subgraph, loops)
         self.tensors: dict[ir.Value, Tensor] = {}
@@ -103,7 +137,9 @@ class _Lowering:
 
     def _input(self, number: int, value: ir.Value) -> Buffer:
         shape = value_shape(value)
-        order = tuple(range(len(shape)))
+        # Where rows have sizes of their own, their points are outermost but for the rows.
+        places = [axis for axis, extent in enumerate(shape) if extent in self.ragged_sizes]
+        order = tuple(sorted(range(len(shape)), key=lambda axis: axis > 0 and axis not in places))
         self.builder.enter(f"input {value.name}")
         dtype = value_dtype(value)
         buffer = Buffer(value.name or "", dtype, shape, order, BufferKind.INPUT)

@@ -108,7 +108,7 @@ TensorView InputLayout(const TensorInfo& input, std::span<const int64_t> symbols
   TensorView view;
   view.dtype = input.dtype;
   for (const DimInfo& dim : input.dims) {
-    view.shape.Append(dim.symbol >= 0 ? symbols[dim.symbol] : dim.value);
+    view.shape.Append(dim.symbol >= 0 ? symbols[dim.symbol] + dim.value : dim.value);
     if (input.first_stride < 0) continue;
     view.strides.Append(symbols[input.first_stride + view.strides.rank()]);
   }
@@ -119,7 +119,9 @@ std::string DimsToString(const ModelInfo& info, std::span<const DimInfo> dims) {
   std::string text = "[";
   for (const DimInfo& dim : dims) {
     if (text.size() > 1) text += ", ";
-    text += dim.symbol >= 0 ? std::string(info.symbols[dim.symbol]) : std::to_string(dim.value);
+    if (dim.symbol >= 0) text += info.symbols[dim.symbol];
+    if (dim.symbol >= 0 && dim.value > 0) text += " + ";
+    if (dim.symbol < 0 || dim.value > 0) text += std::to_string(dim.value);
   }
   return text + "]";
 }
@@ -162,9 +164,14 @@ void BindSymbols(const ModelInfo& info, std::span<const TensorView> inputs,
                          ", but the model fixes it at " + std::to_string(dim.value) + " (" +
                          DimsToString(info, tensor.dims) + ")");
       }
+      if (extent < dim.value) {
+        throw ShapeError(AtAxis("input", tensor.name, axis) + ": extent " + std::to_string(extent) +
+                         ", but it must be at least " + std::to_string(dim.value) + " (" +
+                         DimsToString(info, tensor.dims) + ")");
+      }
       int64_t& value = symbols[dim.symbol];
-      if (value < 0) value = extent;
-      if (value != extent) {
+      if (value < 0) value = extent - dim.value;
+      if (value != extent - dim.value) {
         throw ShapeError(AtAxis("input", tensor.name, axis) + ": extent " + std::to_string(extent) +
                          " contradicts " + info.symbols[dim.symbol] + " = " +
                          std::to_string(value) + " of " + FirstUse(info, dim.symbol) +

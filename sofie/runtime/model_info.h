@@ -16,7 +16,7 @@ namespace sofie {
 class LaunchContext;    // sofie/runtime/backend.h
 struct BackendFactory;  // sofie/runtime/backend.h
 
-// One extent: the symbol's value if symbol ≥ 0, else the static `value`.
+// One extent: the symbol's value plus `value` if symbol ≥ 0, else the static `value`.
 struct DimInfo {
   int32_t symbol = -1;
   int64_t value = 0;
@@ -49,6 +49,9 @@ struct ReadInfo {
   DType dtype;
   int32_t first_symbol;
   int32_t symbols;  // one for each element
+  // Of an input with the offsets of rows that have sizes of their own, the symbol that counts the
+  // points of all rows: then the only symbol that is read is the size of the longest row.
+  int32_t total = -1;
 };
 
 // Steps that are launched when the host has read what earlier ones computed.
@@ -92,6 +95,9 @@ struct ModelInfo {
   std::span<const ReadInfo> reads = {};
   // What comes after the first segment.
   std::span<const SegmentInfo> segments = {};
+  // Throws ShapeError where a row's own sizes are illegal, where rows have any: `symbols` has them
+  // in place of the totals.
+  void (*check_row)(const int64_t* symbols) = nullptr;
   // The symbol that counts the rows of a batch, if it is proved that no row of an output depends on
   // other rows of the inputs, nor on how many there are; else -1. Every output has rows along its
   // first axis, and so has every input that has the symbol.

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "sofie/runtime/binding.h"
+#include "sofie/runtime/row_offsets.h"
 #include "sofie/runtime/slices.h"
 
 namespace sofie {
@@ -172,6 +173,7 @@ SessionCore::SessionCore(const ModelInfo& info, std::span<const BackendProgram> 
       options_(options),
       arenas_(1 + info.segments.size()),
       symbols_(info.symbols.size()),
+      row_symbols_(info.symbols.size()),
       buffers_(info.buffers.size()),
       outputs_(info.outputs.size()),
       reach_(info.inputs.size() + info.outputs.size()) {
@@ -474,9 +476,10 @@ std::span<const int64_t> SessionCore::Learn(int segment, std::span<const TensorV
   const auto is_here = [&](const ReadInfo& read) {
     return runtime_->host_memory() || (segment == 0 && inputs[read.buffer].memory == Memory::kHost);
   };
+  if (segment == 0) LearnRows(info_, inputs, symbols_, row_symbols_);
   size_t offset = 0;
   for (const ReadInfo& read : reads) {
-    if (is_here(read)) continue;
+    if (read.total >= 0 || is_here(read)) continue;
     const size_t bytes = read.symbols * SizeOf(read.dtype);
     runtime_->Copy(read_staging_->data() + offset, source(read), bytes, CopyKind::kDeviceToHost);
     offset += read.symbols * kMaxElementBytes;
@@ -484,6 +487,7 @@ std::span<const int64_t> SessionCore::Learn(int segment, std::span<const TensorV
   if (offset > 0) runtime_->Synchronize();
   offset = 0;
   for (const ReadInfo& read : reads) {
+    if (read.total >= 0) continue;
     const std::span<int64_t> values = std::span(symbols_).subspan(read.first_symbol, read.symbols);
     if (is_here(read)) {
       ReadElements(read.dtype, source(read), values);
@@ -581,8 +585,8 @@ void SessionCore::PrintMemory(std::ostream& stream) const {
          << "  arena         " << report.arena << " (of these, workspace: " << report.workspace
          << ")\n"
          << "  host staging  " << report.host_staging << "\n"
-         << "  sliced output " << report.sliced_outputs << " (rows of a slice: " << report.slice_rows
-         << ")\n"
+         << "  sliced output " << report.sliced_outputs
+         << " (rows of a slice: " << report.slice_rows << ")\n"
          << "  plans         " << report.plans << " (captured: " << report.graphs << ")\n";
   for (int segment = 0; segment < Segments(); ++segment) {
     if (plans_[segment].size() == 0) return;
@@ -632,9 +636,13 @@ size_t SessionCore::WorkspaceBytes(int segment) const {
   return segment == 0 ? runtime_->workspace_bytes() : 0;
 }
 
+GraphRecorder* SessionCore::Recorder(int segment) const {
+  return segment == 0 && !HasRowOffsets(info_) ? runtime_->graphs() : nullptr;
+}
+
 Plan& SessionCore::PlanFor(int segment, std::span<const int64_t> symbols, bool for_run) {
   const bool staged = for_run && !runtime_->host_memory();
-  const bool capture = staged && segment == 0 && runtime_->graphs() != nullptr;
+  const bool capture = staged && Recorder(segment) != nullptr;
   if (Plan* plan = plans_[segment].Find(symbols)) {
     EnsureArena(*plan);                    // grows only if an earlier growth failed
     if (staged) EnsureHostStaging(*plan);  // likewise
@@ -824,7 +832,7 @@ void SessionCore::RunDirectly(const Plan& plan) {
 
 void SessionCore::ExecuteStaged(Plan& plan, std::span<const TensorView> inputs,
                                 std::span<const MutableTensorView> outputs) {
-  GraphRecorder* recorder = plan.segment == 0 ? runtime_->graphs() : nullptr;
+  GraphRecorder* recorder = Recorder(plan.segment);
   const auto in_graph = [&](const auto& view, size_t index) {
     return recorder != nullptr && view.memory == Memory::kDevice &&
            Reaches(reach_[index], view.data);

@@ -161,6 +161,9 @@ class SessionCore {
   bool InArena(size_t buffer) const;
   bool InArenaOf(int segment, size_t buffer) const;
   size_t WorkspaceBytes(int segment) const;
+  // What records the graph of a segment's plans; null where they are launched step by step:
+  // because the backend has no graphs, or because the sizes are rarely the same twice.
+  GraphRecorder* Recorder(int segment) const;
   // "model 'particle_net' on cuda:0", to begin messages with.
   std::string Where() const;
   // "; it can't run in slices: …", to end messages with; "" where it could, or nobody knows.
@@ -168,8 +171,8 @@ class SessionCore {
   void MakeRandomState();
   void CheckMemory(std::span<const TensorView> inputs) const;
   // The plan of a segment at these sizes, made if need be; ready for Run, with a graph if the
-  // backend has them, or for Enqueue. Segments after the first have no graphs: what they depend on
-  // may be other at every run.
+  // backend has them, or for Enqueue. Segments after the first have no graphs, and neither have
+  // models whose rows have sizes of their own: what they depend on may be other at every run.
   Plan& PlanFor(int segment, std::span<const int64_t> symbols, bool for_run);
   Plan NewPlan(int segment, std::span<const int64_t> symbols) const;
   void FitIntoReservation(Plan& plan) const;
@@ -210,6 +213,7 @@ class SessionCore {
   int64_t slice_rows_ = 0;
   // Scratch of one run, sized once.
   std::vector<int64_t> symbols_;
+  std::vector<int64_t> row_symbols_;
   std::vector<void*> buffers_;
   std::vector<TensorView> outputs_;
   std::vector<DeviceCopy> copies_before_;  // of a graph's launch

@@ -58,8 +58,9 @@ def run(program: Program, inputs: Mapping[str, Array]) -> list[Array]:
     sizes: dict[str, int] = {}
     for buffer in program.inputs:
         for extent, actual in zip(buffer.shape, inputs[buffer.name].shape, strict=True):
-            if extent.is_Symbol:
-                assert sizes.setdefault(extent.name, actual) == actual
+            constant, rest = extent.as_coeff_Add()
+            if rest.is_Symbol:
+                assert sizes.setdefault(rest.name, actual - int(constant)) == actual - constant
             else:
                 assert int(extent) == actual
         for stride, actual in zip(buffer.given_strides, inputs[buffer.name].strides, strict=False):
@@ -76,6 +77,9 @@ def run(program: Program, inputs: Mapping[str, Array]) -> list[Array]:
     for segment in program.segments():
         for read in segment.reads:
             elements = machine.read_all(read.buffer).tolist()
+            if read.total is not None:
+                assert elements[0] == 0 and elements[-1] == sizes[read.total.name]
+                elements = [int(np.diff(elements).max(initial=0))]
             sizes.update(zip((s.name for s in read.symbols), elements, strict=True))
         for requirement in list(open_requirements):
             if {s.name for s in requirement.symbols} <= sizes.keys():
@@ -386,17 +390,26 @@ class _Point:
         count = next(iter(grid.values())).size if grid else 1
         self.points = count if points is None else points
         self.accumulator = accumulator or {}
+        self.known: dict[expr.Indirect, tuple[Array, Array]] = {}
         self.active = np.ones(self.points, bool)
 
     def index(self, value: dims.Expr) -> Array:
         def lookup(symbol: sympy.Symbol) -> Any:
             if isinstance(symbol, expr.Indirect):
-                return self.value(symbol.value)
+                return self._indirect(symbol)
             if symbol.name in self.grid:
                 return self.grid[symbol.name]
             return self.machine.sizes[symbol.name]
 
         return np.broadcast_to(np.asarray(dims.evaluate(value, lookup)), (self.points,))
+
+    def _indirect(self, symbol: expr.Indirect) -> Array:
+        """Its value, once for all points that were active when it was first asked for."""
+        active, value = self.known.get(symbol, (None, None))
+        if active is None or value is None or (self.active & ~active).any():
+            value = self.value(symbol.value)
+            self.known[symbol] = self.active, value
+        return value
 
     def operand(self, node: expr.Expr) -> Array:
         """A value as it is computed with: narrow floating-point types are widened."""
