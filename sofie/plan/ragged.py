@@ -143,13 +143,14 @@ class _Ragged:
     def _output(self, output: Output) -> Output:
         if not self.sizes.is_ragged(*output.shape):
             return output
-        rows, size, *inner = output.shape
-        if rows != self.sizes.rows or size not in self.sizes.sizes or self.sizes.is_ragged(*inner):
+        first, inner = output.shape[:2], output.shape[2:]
+        fits = len(first) == 2 and first[0] == self.sizes.rows and first[1] in self.sizes.sizes
+        if not fits or self.sizes.is_ragged(*inner):
             raise ModelError(
                 f"ragged: output {output.buffer.name!r} has to have the rows along its first axis, "
                 "and one of the sizes that are ragged along its second one"
             )
-        shape = (size, *inner)
+        shape = (first[1], *inner)
         output.buffer.shape, output.buffer.order = shape, tuple(range(len(shape)))
         self.changed.add(id(output.buffer))
         return Output(output.buffer, shape)

@@ -282,6 +282,11 @@ _REFUSED: dict[str, tuple[onnx.ModelProto, str]] = {
         ),
         "ragged: MatMul: rows are not outermost in the memory of 'MatMul'",
     ),
+    "joined_rows": (
+        _model([_node("Reshape", "x s")], {"x": ["N", "P"]}, {"s": np.array([-1])}),
+        "ragged: output 'y' has to have the rows along its first axis, and one of the sizes that "
+        "are ragged along its second one",
+    ),
     "all_pairs": (
         _model(
             [
