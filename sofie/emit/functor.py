@@ -14,7 +14,7 @@ import numpy as np
 import sympy
 
 from sofie.emit.names import Names
-from sofie.ir import dims, expr
+from sofie.ir import dim_text, dims, expr
 from sofie.ir.dtype import BFLOAT16, FLOAT16
 from sofie.ir.program import (
     Attention,
@@ -331,7 +331,7 @@ def _varies(index: dims.Expr) -> bool:
 
 @functools.lru_cache(maxsize=100_000)
 def _spelled(size: dims.Expr) -> str:
-    return dims.to_cpp(size, lambda symbol: str(symbol.name))
+    return dim_text.to_cpp(size, lambda symbol: str(symbol.name))
 
 
 def literal(node: expr.Literal) -> str:

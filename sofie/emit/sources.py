@@ -17,7 +17,7 @@ from sofie.emit.files import Files
 from sofie.emit.names import Names, identifier
 from sofie.emit.sharing import Functors
 from sofie.emit.text import c_string, comment
-from sofie.ir import dims
+from sofie.ir import dim_text, dims
 from sofie.ir.program import (
     Attention,
     Buffer,
@@ -283,7 +283,7 @@ class _Renderer:
     def _host(value: dims.Expr) -> str:
         """A size on the host, in terms of ``d``."""
         inside = dims.iterations(value)
-        text = dims.to_cpp(value, lambda s: s.name if s in inside else f"d.{s.name}")
+        text = dim_text.to_cpp(value, lambda s: s.name if s in inside else f"d.{s.name}")
         return text if value.is_Integer or value.is_Symbol else f"({text})"
 
     def _space(self, extents: list[dims.Expr]) -> str:
@@ -572,7 +572,7 @@ class _Renderer:
         names = self.symbol_names
 
         def text(extent: dims.Expr) -> str:
-            whole = dims.to_cpp(extent, lambda s: names[s.name]).replace("sofie::", "")
+            whole = dim_text.to_cpp(extent, lambda s: names[s.name]).replace("sofie::", "")
             if len(whole) <= _LONGEST_EXTENT:
                 return comment(whole)
             used = sorted((s.name for s in extent.free_symbols), key=list(names).index)

@@ -12,10 +12,9 @@ from __future__ import annotations
 import functools
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-import numpy as np
 import onnx_ir as ir
 import sympy
 from onnx_ir import _symbolic_shapes
@@ -27,12 +26,6 @@ Shape: TypeAlias = tuple[Any, ...]
 
 ZERO: Expr = sympy.Integer(0)
 ONE: Expr = sympy.Integer(1)
-
-# Sizes at which strides are compared when an order of loops must be chosen. Any distinct values
-# above one do: they order strides, they never enter generated code.
-_NOMINAL = (64, 101, 103, 107, 109, 113, 127, 131)
-# The same for elements of tensors; small, for they may be axes or counts.
-_NOMINAL_ELEMENT = 2
 
 
 class SizeError(ValueError):
@@ -266,6 +259,12 @@ def stride(number: int, inside: int) -> sympy.Symbol:
     return sympy.Symbol(f"p{number}_{inside}", integer=True)
 
 
+def axes_inside(found: sympy.Symbol) -> int | None:
+    """How many axes lie inside of the one that this is the stride of; None for no stride."""
+    match = _STRIDE.fullmatch(found.name)
+    return None if match is None else int(match[1])
+
+
 def iterations(expr: Expr) -> set[sympy.Symbol]:
     """The variables of repetitions in an expression."""
     return {s for s in expr.free_symbols if s.name[0] == "t"}
@@ -415,75 +414,6 @@ def packed_strides(shape: Sequence[Expr], order: Sequence[int]) -> Shape:
     return tuple(strides)
 
 
-@functools.lru_cache(maxsize=100_000)
-def nominal(expr: Expr) -> int:
-    """A number that orders strides and extents by size; see ``_NOMINAL``."""
-
-    def lookup(found: sympy.Symbol) -> int:
-        if is_element(found):
-            return _NOMINAL_ELEMENT
-        if (stride := _STRIDE.fullmatch(found.name)) is not None:
-            return int(_NOMINAL[-1] ** int(stride[1]))
-        index = int(found.name[1:]) if found.name[1:].isdigit() else 0
-        return _NOMINAL[index % len(_NOMINAL)]
-
-    return int(evaluate(expr, lookup))
-
-
-def evaluate(value: Expr, lookup: Callable[[sympy.Symbol], Any]) -> Any:
-    """The expression's value, where ``lookup`` gives those of symbols: numbers or NumPy arrays."""
-    if value.is_Integer:
-        return int(value)
-    if value.is_Float:
-        return float(value)
-    if value.is_Symbol:
-        return lookup(value)
-    if value.is_Mul:
-        coefficient, rest = value.as_coeff_Mul()
-        if coefficient.is_Rational and not coefficient.is_Integer:
-            return evaluate(rest * coefficient.p, lookup) // int(coefficient.q)
-    parts = [evaluate(a, lookup) for a in value.args]
-    if value.is_Add:
-        return sum(parts)
-    if value.is_Mul:
-        return math.prod(parts[1:], start=parts[0])
-    if value.is_Pow:
-        return parts[0] ** parts[1]
-    if isinstance(value, FloorDiv | FloorMod):
-        a, b = parts
-        whole = _where(b == 0, 0, a // _where(b == 0, 1, b))
-        return whole if isinstance(value, FloorDiv) else a - b * whole
-    if isinstance(value, Broadcast):
-        return _where(parts[0] == 1, parts[1], parts[0])
-    if isinstance(value, NotOne):
-        return _where(parts[0] == 1, 0, 1)
-    if isinstance(value, IsNegative):
-        return _where(parts[0] < 0, 1, 0)
-    if isinstance(value, Equals):
-        return _where(parts[0] == parts[1], 1, 0)
-    if isinstance(value, Where):
-        return _where(parts[0] != 0, parts[1], parts[2])
-    if isinstance(value, Floor):
-        return math.floor(parts[0])
-    if isinstance(value, Steps):
-        return count_steps(*parts)
-    if isinstance(value, sympy.Max):
-        return functools.reduce(lambda a, b: _where(a < b, b, a), parts)
-    if isinstance(value, sympy.Min):
-        return functools.reduce(lambda a, b: _where(b < a, b, a), parts)
-    raise ValueError(f"no value for the size expression {value} ({type(value).__name__})")
-
-
-def _where(condition: Any, then: Any, other: Any) -> Any:
-    """A choice for each element of an array, or one of two of Python's numbers as they are.
-
-    NumPy's own numbers have 64 bits, and sizes of a damaged file may have more.
-    """
-    if np.ndim(condition):
-        return np.where(condition, then, other)
-    return then if condition else other
-
-
 def unpack(
     index: Expr, extents: Sequence[Expr], ranges: Mapping[sympy.Symbol, Expr]
 ) -> list[Expr] | None:
@@ -617,118 +547,3 @@ def minus(a: Expr, b: Expr) -> Expr:
             parts = [sympy.expand(sign * part + rest) for part in choice.args]
             return functools.reduce(largest if grows else smallest, parts)
     return sympy.expand(a - b)
-
-
-def to_cpp(expr: Expr, name: Callable[[sympy.Symbol], str]) -> str:
-    """The expression in C++ on signed integers, every symbol spelled by ``name``.
-
-    It may call functions of ``sofie/runtime/sizes.h``.
-
-    Raises:
-      SizeError: it has numbers that are too large for that.
-    """
-    return _print(sympy.sympify(expr), name)
-
-
-def _print(expr: Expr, name: Callable[[sympy.Symbol], str]) -> str:
-    if expr.is_Integer:
-        if abs(int(expr)) >= 1 << 63:
-            raise SizeError(f"the number {expr} in a size has more than 64 bits")
-        return str(int(expr))
-    if expr.is_Symbol:
-        return name(expr)
-    if expr.is_Add:
-        return _print_sum(expr, name)
-    if expr.is_Mul:
-        coefficient, rest = expr.as_coeff_Mul()
-        if coefficient.is_Rational and not coefficient.is_Integer:
-            whole = _factor(rest * coefficient.p, name)
-            return f"{whole} / {coefficient.q}"
-        return " * ".join(_factor(f, name) for f in _ordered(expr.as_ordered_factors()))
-    if expr.is_Pow and expr.exp.is_Integer and expr.exp > 0:
-        return " * ".join([_factor(expr.base, name)] * int(expr.exp))
-    if isinstance(expr, FloorDiv | FloorMod):
-        a, b = expr.args
-        if truncates(a, b):
-            operation = "/" if isinstance(expr, FloorDiv) else "%"
-            return f"{_factor(a, name)} {operation} {_factor(b, name)}"
-        return f"sofie::{type(expr).__name__}({_print(a, name)}, {_print(b, name)})"
-    if isinstance(expr, Broadcast):
-        a, b = (_factor(x, name) for x in expr.args)
-        return f"({a} == 1 ? {b} : {a})"
-    if isinstance(expr, NotOne):
-        return f"({_print(expr.args[0], name)} == 1 ? 0 : 1)"
-    if isinstance(expr, IsNegative):
-        return f"({_print(expr.args[0], name)} < 0 ? 1 : 0)"
-    if isinstance(expr, Equals):
-        a, b = _alike(expr.args, name)
-        return f"({a} == {b} ? 1 : 0)"
-    if isinstance(expr, Where):
-        condition, then, other = (_print(a, name) for a in expr.args)
-        return f"({condition} != 0 ? {then} : {other})"
-    if isinstance(expr, Floor):
-        return f"sofie::Floor({_real(expr.args[0], name)})"
-    if isinstance(expr, Steps):
-        return f"sofie::Steps({', '.join(_alike(expr.args, name))})"
-    if isinstance(expr, sympy.Max | sympy.Min):
-        function = "sofie::Max" if isinstance(expr, sympy.Max) else "sofie::Min"
-        arguments = sorted(expr.args, key=sympy.default_sort_key)
-        text = _print(arguments[0], name)
-        for argument in arguments[1:]:
-            text = f"{function}({text}, {_print(argument, name)})"
-        return text
-    raise ValueError(f"no C++ for the size expression {expr} ({type(expr).__name__})")
-
-
-def _alike(arguments: Sequence[Expr], name: Callable[[sympy.Symbol], str]) -> list[str]:
-    """Arguments as integers, or all as real numbers if one is."""
-    if not any(a.has(sympy.Float) or a.is_integer is not True for a in arguments):
-        return [_factor(a, name) for a in arguments]
-    return [_real(a, name) for a in arguments]
-
-
-def _real(expr: Expr, name: Callable[[sympy.Symbol], str]) -> str:
-    """The expression in C++ as a double."""
-    # Of 0.0, too, SymPy says that it is an integer.
-    if expr.is_Float:
-        return f"({float(expr).hex()})"
-    if expr.is_integer and not expr.has(sympy.Float):
-        return f"static_cast<double>({_print(expr, name)})"
-    if expr.is_Symbol:
-        return name(expr)
-    if expr.is_Add or expr.is_Mul:
-        parts = [_real(a, name) for a in expr.args]
-        return f"({(' + ' if expr.is_Add else ' * ').join(parts)})"
-    if expr.is_Pow and expr.exp == -1:
-        return f"(1.0 / {_real(expr.base, name)})"
-    raise ValueError(f"no C++ for the number {expr} ({type(expr).__name__})")
-
-
-def truncates(a: Expr, b: Expr) -> bool:
-    """True where C++'s own division of ``a`` by ``b`` rounds down and never divides by zero."""
-    return bool(b.is_Integer and b > 0) and a.is_nonnegative
-
-
-def _ordered(factors: Sequence[Expr]) -> list[Expr]:
-    """Numbers first, then the rest in SymPy's own deterministic order."""
-    return sorted(factors, key=lambda f: (not f.is_Integer,))
-
-
-def _factor(expr: Expr, name: Callable[[sympy.Symbol], str]) -> str:
-    text = _print(expr, name)
-    atomic = expr.is_Symbol or (expr.is_number and expr >= 0)
-    bracketed = isinstance(
-        expr, (sympy.Max, sympy.Min, NotOne, IsNegative, Broadcast, Equals, Where)
-    )
-    return text if atomic or bracketed else f"({text})"
-
-
-def _print_sum(expr: Expr, name: Callable[[sympy.Symbol], str]) -> str:
-    terms = sorted(expr.as_ordered_terms(), key=lambda t: bool(t.could_extract_minus_sign()))
-    text = ""
-    for term in terms:
-        if text and term.could_extract_minus_sign():
-            text += " - " + (_factor(-term, name) if (-term).is_Add else _print(-term, name))
-        else:
-            text += (" + " if text else "") + _print(term, name)
-    return text

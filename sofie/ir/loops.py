@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import sympy
 
-from sofie.ir import dims, expr
+from sofie.ir import dim_values, dims, expr
 from sofie.ir.program import Combine, DenseLayer, DenseReduce, Loop, Policy, Reduce, Scatter, Store
 
 # Reductions of a known length up to this are one thread's work.
@@ -69,7 +69,7 @@ def choose_order(
             if not isinstance(node, expr.Load):
                 continue
             strides = {
-                a: dims.nominal(s)
+                a: dim_values.nominal(s)
                 for a in wide
                 if (s := coefficient(node.offset, variables[a])) is not None and s != 0
             }
@@ -191,7 +191,7 @@ def _policy(kept: Sequence[Loop], reduced: Sequence[Loop], load: expr.Expr) -> P
 
 def _is_unit(stride: dims.Expr | None) -> bool:
     """True where neighbours lie side by side, as they do along the last axis of most views."""
-    return stride is not None and dims.nominal(stride) == 1
+    return stride is not None and dim_values.nominal(stride) == 1
 
 
 def _indices(value: expr.Expr) -> Iterator[dims.Expr]:

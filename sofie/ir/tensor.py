@@ -12,7 +12,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from sofie.ir import dims, expr
+from sofie.ir import dim_values, dims, expr
 from sofie.ir.dtype import DType
 from sofie.ir.program import Buffer, Combine
 
@@ -503,7 +503,7 @@ def _match_group(old: dims.Shape, new: dims.Shape) -> tuple[int, int]:
     while olds < len(old) or news < len(new):
         if olds and news and dims.same(left, right):
             break
-        smaller = dims.nominal(left) <= dims.nominal(right)
+        smaller = dim_values.nominal(left) <= dim_values.nominal(right)
         if news == len(new) or (smaller and olds < len(old)):
             left = left * old[olds]
             olds += 1

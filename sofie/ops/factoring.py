@@ -18,7 +18,7 @@ from collections.abc import Sequence
 import numpy as np
 import sympy
 
-from sofie.ir import dims
+from sofie.ir import dim_values, dims
 from sofie.ir.builder import Builder
 from sofie.ir.expr import Call, Expr, Index, Load, Select, substitute
 from sofie.ir.program import Buffer
@@ -164,9 +164,9 @@ def _same_row(a: dims.Expr, b: dims.Expr) -> bool:
 
 def _pays(terms: Sequence[_Term], x: Tensor) -> bool:
     """True where fewer multiplications remain."""
-    points = dims.nominal(dims.product((x.shape[0], *x.shape[2:])))
+    points = dim_values.nominal(dims.product((x.shape[0], *x.shape[2:])))
     direct = points * int(x.shape[1])
-    left = sum(dims.nominal(t.rows) * t.weights.shape[1] for t in terms)
+    left = sum(dim_values.nominal(t.rows) * t.weights.shape[1] for t in terms)
     return bool(left <= (1 - _SAVED_SHARE) * direct)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import onnx
 import sympy
 
-from sofie.ir import dims, dtype, expr, packing
+from sofie.ir import dim_values, dims, dtype, expr, packing
 from sofie.ir.program import (
     Attention,
     Buffer,
@@ -110,7 +110,7 @@ class _Machine:
         self.written: dict[int, Array] = {}
 
     def size(self, value: dims.Expr) -> int:
-        result = dims.evaluate(value, lambda s: self.sizes[s.name])
+        result = dim_values.evaluate(value, lambda s: self.sizes[s.name])
         return int(result)
 
     def require(self, requirement: Requirement, outer: int = 0) -> None:
@@ -401,7 +401,7 @@ class _Point:
                 return self.grid[symbol.name]
             return self.machine.sizes[symbol.name]
 
-        return np.broadcast_to(np.asarray(dims.evaluate(value, lookup)), (self.points,))
+        return np.broadcast_to(np.asarray(dim_values.evaluate(value, lookup)), (self.points,))
 
     def _indirect(self, symbol: expr.Indirect) -> Array:
         """Its value, once for all points that were active when it was first asked for."""
