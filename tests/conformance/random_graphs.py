@@ -83,31 +83,37 @@ class Value:
         return self.dtype.startswith("float")
 
 
-def build(rng: random.Random, name: str = "fuzz") -> Case:
+def build(rng: random.Random, name: str = "fuzz", rows: bool = False) -> Case:
     """A graph with inputs and expected outputs at several sizes.
+
+    Args:
+      rng: decides.
+      name: of the case.
+      rows: whether the inputs are a batch: N rows, of M points in most of them.
 
     Raises:
       UnusableError: see there; draw another.
     """
-    graph = _Graph(rng)
+    graph = _Graph(rng, rows)
     for _ in range(rng.randint(1, 8)):
         rng.choice(_TEMPLATES)(graph)
     return graph.case(name)
 
 
-def numbered(seed: int) -> Case:
-    """The graph of a number: the first that is usable of those that it seeds."""
+def numbered(seed: int, rows: bool = False) -> Case:
+    """The graph of a number: the first that is usable of those that it seeds; see ``build``."""
     rng = random.Random(seed)
     while True:
         try:
-            return build(rng, f"fuzz_{seed}")
+            return build(rng, f"fuzz_{seed}", rows)
         except UnusableError:
             continue
 
 
 class _Graph:
-    def __init__(self, rng: random.Random) -> None:
+    def __init__(self, rng: random.Random, rows: bool) -> None:
         self.rng = rng
+        self.rows = rows
         self.nodes: list[onnx.NodeProto] = []
         self.inputs: list[tuple[Value, list[int | str]]] = []
         self.constants: dict[str, Array] = {}
@@ -118,7 +124,13 @@ class _Graph:
 
     def input(self, dtype: str, shape: Sequence[int | str] | None = None) -> Value:
         """A new input; by default of random extents."""
-        if shape is None:
+        drawn: list[int | str]
+        if shape is None and self.rows:
+            drawn = [self.rng.choice((2, 3, 4)) for _ in range(self.rng.randint(0, 2))]
+            if self.rng.random() < 0.8:
+                drawn.insert(self.rng.randint(0, len(drawn)), "M")
+            shape = ["N", *drawn]
+        elif shape is None:
             extents: tuple[int | str, ...] = ("N", "M", "N", 1, 2, 3, 4)
             shape = [self.rng.choice(extents) for _ in range(self.rng.randint(0, 4))]
         shapes = tuple(tuple(s[d] if isinstance(d, str) else d for d in shape) for s in _SIZES)
