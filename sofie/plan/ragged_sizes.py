@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import sympy
 
-from sofie.ir import dims, expr
+from sofie.ir import dim_text, dims, expr
 from sofie.ir.dtype import INT64
 from sofie.ir.expr import Expr, Index, Indirect, Load, Select
 from sofie.ir.program import Buffer, BufferKind, Loop, Pointwise, Step, Store
@@ -97,7 +97,7 @@ class RaggedSizes:
         """The table of what each row has so many of."""
         if each not in self.tables:
             count = self.total(each)
-            text = dims.to_cpp(each, lambda s: self.symbols[int(s.name[1:])])
+            text = dim_text.to_cpp(each, lambda s: self.symbols[int(s.name[1:])])
             made = Table(
                 *(
                     Buffer(f"{kind} of {text}", INT64, (count,), (0,), BufferKind.TEMPORARY)
