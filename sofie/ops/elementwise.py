@@ -5,7 +5,7 @@ Broadcasting: https://onnx.ai/onnx/repo-docs/Broadcasting.html
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import onnx_ir
 import onnx_shape_inference as inference
@@ -14,6 +14,7 @@ from sofie.ir import dims
 from sofie.ir.builder import Builder
 from sofie.ir.dtype import BOOL, FLOAT32, DType
 from sofie.ir.expr import Call, Expr, Literal
+from sofie.ir.expr import Index as IndexExpr
 from sofie.ir.node import Node
 from sofie.ir.tensor import Broadcast, Index, Tensor
 from sofie.ops.registry import operator
@@ -62,15 +63,22 @@ def broadcast_shapes(
     return tuple(result)
 
 
-def apply(node: Node, b: Builder, inputs: Sequence[Tensor], dtype: DType, template: str) -> Tensor:
-    """``template`` for every element of the broadcast inputs."""
+def apply(
+    node: Node,
+    b: Builder,
+    inputs: Sequence[Tensor],
+    dtype: DType,
+    template: str,
+    call: Callable[[DType, str, tuple[Expr, ...]], Expr] = Call,
+) -> Tensor:
+    """``template`` for every element of the broadcast inputs; ``call`` makes the expression."""
     shape = node.out_shape()
     for tensor in inputs:
         b.require_broadcast(tensor.shape, shape)
     aligned = [t if t.shape == shape else Broadcast(t, shape) for t in inputs]
 
     def element(index: Index) -> Expr:
-        return Call(dtype, template, tuple(t.load(index) for t in aligned))
+        return call(dtype, template, tuple(t.load(index) for t in aligned))
 
     return b.lazy(dtype, shape, inputs, element)
 
@@ -162,10 +170,19 @@ def binary(
 def comparison(name: str, relation: str, *, since: int, dtypes: Iterable[DType]) -> None:
     """Registers a comparison; the result is bool."""
     infer_broadcast(name, None)
+    holds_for_equals = "=" in relation
+
+    def compared(dtype: DType, template: str, args: tuple[Expr, ...]) -> Expr:
+        # Compilers warn of a size that is compared with itself.
+        sizes = [a.value for a in args if isinstance(a, IndexExpr)]
+        if len(sizes) == 2 and dims.same(*sizes):
+            return Literal(BOOL, holds_for_equals)
+        return Call(dtype, template, args)
 
     @operator(name, since=since, dtypes=dtypes)
     def lower(node: Node, b: Builder, inputs: Sequence[Tensor | None]) -> list[Tensor]:
-        return [apply(node, b, given(inputs), BOOL, "{0} " + relation + " {1}")]
+        template = "{0} " + relation + " {1}"
+        return [apply(node, b, given(inputs), BOOL, template, compared)]
 
 
 def variadic(name: str, template: str, *, since: int, dtypes: Iterable[DType]) -> None:
