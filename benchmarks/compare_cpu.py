@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import pathlib
 import statistics
 import subprocess
@@ -158,7 +159,8 @@ def main(argv: Sequence[str]) -> None:
         print(_line(row), flush=True)
     if not _OUTPUT.value:
         return
-    folder = pathlib.Path(_OUTPUT.value)
+    # From where the user is: `bazel run` starts programs elsewhere.
+    folder = pathlib.Path(os.environ.get("BUILD_WORKING_DIRECTORY", "."), _OUTPUT.value)
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "results.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]))
