@@ -32,6 +32,7 @@ struct Flags {
   bool profile = false;
   std::string trace;
   std::string output;
+  std::string weights;
   std::vector<std::string> cases;
 };
 
@@ -57,12 +58,14 @@ Flags Parse(int argc, char** argv, const Models& models) {
       flags.trace = value("trace");
     } else if (is("output")) {
       flags.output = value("output");
+    } else if (is("weights")) {
+      flags.weights = value("weights");
     } else if (argument == "--profile") {
       flags.profile = true;
     } else if (argument.rfind("--", 0) == 0) {
       throw ArgumentError("there is no flag " + argument +
                           "; there are --model, --device, --threads, --runs, --profile, "
-                          "--trace and --output");
+                          "--trace, --output and --weights");
     } else {
       flags.cases.push_back(argument);
     }
@@ -172,7 +175,8 @@ void Measure(SessionCore& session, const Flags& flags, const std::string& path,
 void Run(const Flags& flags, const Models& models) {
   const auto& [factory, info] = models.at(flags.model);
   const Stream stream(flags.device == "cuda");
-  const std::unique_ptr<SessionCore> session = factory(DeviceOf(flags, stream), {});
+  const std::unique_ptr<SessionCore> session =
+      factory(DeviceOf(flags, stream), {.weights_file = flags.weights});
   std::cout << "model,device,case,median_us,lower_quartile_us,upper_quartile_us,host_us,"
                "device_us,cold_us,error,graph_nodes,arena_bytes,weights_bytes"
             << std::endl;

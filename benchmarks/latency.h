@@ -7,8 +7,8 @@
 // quartiles), the host's share of a call, the device's time between events around a call, the first
 // call at these sizes, ‖out − reference‖ / ‖reference‖, launches in the captured graph, and bytes
 // of the session's arena and weights. With --profile a table of the steps' times follows, --trace
-// writes them to a file for chrome://tracing and Perfetto, and --output writes the first output as
-// it is in memory.
+// writes them to a file for chrome://tracing and Perfetto, --output writes the first output as it
+// is in memory, and --weights names the file of weights of a model that has none embedded.
 #ifndef BENCHMARKS_LATENCY_H_
 #define BENCHMARKS_LATENCY_H_
 

@@ -50,11 +50,10 @@ class Toolchain:
     libraries: list[pathlib.Path]
 
     @staticmethod
-    def read(name: str) -> Toolchain:
-        """Reads what the rule of this name has written, a neighbour of this module's."""
-        here = pathlib.Path(__file__).absolute()
-        root = str(here.parents[3])
-        content = json.loads(here.with_name(f"{name}.json").read_text(encoding="utf-8"))
+    def read(commands: pathlib.Path) -> Toolchain:
+        """Reads the file that compile_commands has written."""
+        root = str(pathlib.Path(__file__).absolute().parents[3])
+        content = json.loads(commands.read_text(encoding="utf-8"))
 
         def place(words: Sequence[str]) -> list[str]:
             return [word.replace("{runfiles}", root) for word in words]

@@ -83,7 +83,7 @@ def main(argv: Sequence[str]) -> None:
         raise app.UsageError(f"unexpected argument {argv[1]!r}")
     logging.set_verbosity(logging.ERROR)
     with options.work() as work:
-        toolchain = build.Toolchain.read("cuda_commands")
+        toolchain = build.Toolchain.read(pathlib.Path(__file__).with_name("cuda_commands.json"))
         builder = build.Builder(toolchain, "cuda", work, options.PROCESSES.value)
         built = builder.build(options.cases(), options.SYMBOLIC.value)
         pack(builder, built, options.record(), options.path(_OUTPUT.value))

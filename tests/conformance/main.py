@@ -31,7 +31,7 @@ def run(
     symbolic = options.SYMBOLIC.value
     if backend == "interpreter":
         return {case.name: interpret.run(case, symbolic) for case in cases}
-    toolchain = build.Toolchain.read("commands")
+    toolchain = build.Toolchain.read(pathlib.Path(__file__).with_name("commands.json"))
     builder = build.Builder(toolchain, backend, work, options.PROCESSES.value)
     found = builder.build(cases, symbolic)
     names = [name for name, verdict in found.items() if verdict.result == verdicts.PASSED]
