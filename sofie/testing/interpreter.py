@@ -473,14 +473,15 @@ class _Point:
 
     def _fold(self, node: expr.Fold) -> Array:
         result, count = self.value(node.first), self.value(node.count)
-        outer, around = self.active, self.grid
+        outer, around, known = self.active, self.grid, self.known
         for step in range(max(count[outer].max(initial=0), 0)):
             self.active = outer & (step < count)
+            self.known = dict(known)  # What depends on the variable is known for this step alone.
             self.grid = {**around, node.variable.name: np.full(self.points, step)}
             joined = _call(node.template, [result, self.value(node.body)])
             joined = np.asarray(joined, np.dtype(node.dtype.name))
             result = np.where(self.active, joined, result)
-        self.active, self.grid = outer, around
+        self.active, self.grid, self.known = outer, around, known
         return result
 
     def store(self, *stores: Store) -> None:
