@@ -127,7 +127,7 @@ def _jets(network: torch.nn.Module, path: pathlib.Path) -> tuple[Case, dict[str,
             padded[name] = np.zeros((len(jets), rows[0].shape[1], sizes.max()), np.float32)
             for row, place in zip(rows, padded[name], strict=True):
                 place[:, : len(row)] = row.T
-    longest = (len(jets), *(int(counts[kind][jets].max()) for kind in ("pf", "sv")))
+    longest = len(jets), int(counts["pf"][jets].max()), int(counts["sv"][jets].max())
     return Case(longest, padded, _exact(network, padded)), {**joined, **offsets}
 
 
@@ -331,7 +331,7 @@ def _measure(folder: pathlib.Path) -> Iterator[dict[str, object]]:
     model = onnx.load(_MODEL.value)
     network = particle_net_torch.load(model).cuda()
     exact = particle_net_torch.load(model).cuda().double()
-    cases = (_case(model, exact, _numbers(text)) for text in _SIZES.value)
+    cases: Iterator[Case] = (_case(model, exact, _numbers(text)) for text in _SIZES.value)
     joined = None
     if _JETS.value:
         jets, joined = _jets(exact, pathlib.Path(_JETS.value))
