@@ -8,40 +8,46 @@
 namespace sofie {
 namespace {
 
-// What messages call the offsets.
-std::string Name(const ModelInfo& info, const ReadInfo& read) {
-  return std::string("input '") + info.inputs[read.buffer].name + "'";
+// Messages are made for errors alone: a run allocates nothing.
+[[noreturn]] void ThrowOffsets(const ModelInfo& info, const ReadInfo& read,
+                               const std::string& message) {
+  throw ShapeError(std::string("input '") + info.inputs[read.buffer].name + "': " + message);
 }
 
 std::span<const int64_t> Offsets(const ModelInfo& info, const ReadInfo& read,
                                  std::span<const TensorView> inputs) {
   const TensorView& view = inputs[read.buffer];
   if (view.memory == Memory::kDevice) {
-    throw ArgumentError(Name(info, read) +
-                        " is device memory, but the host reads the offsets of rows; give them in "
+    throw ArgumentError(std::string("input '") + info.inputs[read.buffer].name +
+                        "' is device memory, but the host reads the offsets of rows; give them in "
                         "host memory");
   }
   return {static_cast<const int64_t*>(view.data), static_cast<size_t>(view.shape[0])};
 }
 
 // The size of the longest row.
-int64_t Longest(const std::string& name, std::span<const int64_t> offsets, int64_t total) {
-  const auto require = [&](bool holds, const std::string& message) {
-    if (!holds) throw ShapeError(name + ": " + message);
-  };
-  require(offsets.front() == 0,
-          "the first offset is " + std::to_string(offsets.front()) + "; offsets start at 0");
+int64_t Longest(const ModelInfo& info, const ReadInfo& read, std::span<const int64_t> offsets,
+                int64_t total) {
+  if (offsets.front() != 0) {
+    ThrowOffsets(info, read,
+                 "the first offset is " + std::to_string(offsets.front()) + "; offsets start at 0");
+  }
   int64_t longest = 0;
   for (size_t row = 0; row + 1 < offsets.size(); ++row) {
     const int64_t size = offsets[row + 1] - offsets[row];
-    require(size >= 0, "offset " + std::to_string(row + 1) + " is " +
-                           std::to_string(offsets[row + 1]) + ", less than the one before, " +
-                           std::to_string(offsets[row]));
+    if (size < 0) {
+      ThrowOffsets(info, read,
+                   "offset " + std::to_string(row + 1) + " is " + std::to_string(offsets[row + 1]) +
+                       ", less than the one before, " + std::to_string(offsets[row]));
+    }
     longest = std::max(longest, size);
   }
-  require(offsets.back() == total, "the last offset is " + std::to_string(offsets.back()) +
-                                       ", but the other inputs have " + std::to_string(total) +
-                                       " points; both must be equal");
+  if (offsets.back() != total) {
+    ThrowOffsets(info, read,
+                 "the last offset is " + std::to_string(offsets.back()) +
+                     ", but the other inputs have " + std::to_string(total) +
+                     " points; both must be equal");
+  }
   return longest;
 }
 
@@ -58,7 +64,7 @@ void LearnRows(const ModelInfo& info, std::span<const TensorView> inputs,
   for (const ReadInfo& read : info.reads) {
     if (read.total < 0) continue;
     const std::span<const int64_t> offsets = Offsets(info, read, inputs);
-    symbols[read.first_symbol] = Longest(Name(info, read), offsets, symbols[read.total]);
+    symbols[read.first_symbol] = Longest(info, read, offsets, symbols[read.total]);
     rows = static_cast<int64_t>(offsets.size()) - 1;
   }
   if (info.check_row == nullptr) return;

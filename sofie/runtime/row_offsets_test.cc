@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sofie/runtime/error.h"
+#include "sofie/runtime/heap_counter.h"
 #include "sofie/runtime/testing.h"
 
 namespace sofie {
@@ -57,7 +58,10 @@ std::array<int64_t, 5> Learned(std::vector<int64_t> x, std::vector<int64_t> y, i
       View<const int64_t>{x.data(), {count}, memory}, View<const int64_t>{y.data(), {count}}};
   std::array<int64_t, 5> symbols = {count - 1, points, other_points, -1, -1};
   std::array<int64_t, 5> scratch = {};
-  LearnRows(Info(checked), inputs, symbols, scratch);
+  const ModelInfo info = Info(checked);
+  const int64_t allocations = HeapAllocations();
+  LearnRows(info, inputs, symbols, scratch);
+  EXPECT_EQ(HeapAllocations(), allocations);
   return symbols;
 }
 
