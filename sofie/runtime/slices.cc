@@ -32,8 +32,7 @@ std::vector<TensorView> SliceOf(const ModelInfo& info, std::span<const TensorVie
   for (size_t i = 0; i < slices.size(); ++i) {
     const std::span<const DimInfo> dims = info.inputs[i].dims;
     if (dims.empty() || dims[0].symbol != info.batch_symbol) continue;
-    slices[i] =
-        Slice(inputs[i], static_cast<const std::byte*>(inputs[i].data), rows, first, count);
+    slices[i] = Slice(inputs[i], static_cast<const std::byte*>(inputs[i].data), rows, first, count);
   }
   return slices;
 }
