@@ -45,11 +45,12 @@ def compile_model(request: Request) -> Files:
         raise ModelError(f"the namespace {request.namespace!r} is not a C++ identifier")
     model = load(request.model)
     check(model)
-    found = batch.find(model)
+    if request.ragged:
+        rows = batch.Batch(None, "its rows have sizes of their own")
+    else:
+        rows = batch.find(model)
     reduced = pipeline.run(model, request.low_rank)
     program = lower(model, request.precision, request.strided_inputs, request.ragged)
-    if request.ragged:
-        found = batch.Batch(None, "its rows have sizes of their own")
     options = sources.Options(
         name=request.name,
         namespace=request.namespace,
@@ -57,7 +58,7 @@ def compile_model(request: Request) -> Files:
         shards=request.shards,
         embedded_weights=request.embedded_weights,
         reduced=reduced,
-        batch=found,
+        batch=rows,
         host=host.versions(request.compiler_macros),
     )
     try:

@@ -10,7 +10,18 @@ from sofie.ir import dims
 from sofie.ir.builder import Builder
 from sofie.ir.dtype import BOOL, DType, wide
 from sofie.ir.expr import Call, Expr, Indirect, Literal, Select, compare
+from sofie.ir.node import Node
 from sofie.ir.tensor import Broadcast, Index, Permute, Reshape, Tensor
+
+
+def grouped_heads(node: Node) -> tuple[int, int]:
+    """The numbers of heads of queries and of keys, where several of the former share a latter."""
+    return node.attr_int("num_heads", 0), node.attr_int("kv_num_heads", 0)
+
+
+def are_groups(heads: int, key_heads: int) -> bool:
+    """True where so many heads of queries can share so many of keys."""
+    return heads > 0 and key_heads > 0 and heads % key_heads == 0
 
 
 def split_heads(x: Tensor, heads: dims.Expr) -> Tensor:

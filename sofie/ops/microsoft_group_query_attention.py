@@ -25,13 +25,8 @@ _QUERY, _KEY, _VALUE, _PAST_KEY, _PAST_VALUE, _LAST, _TOTAL, _COS, _SIN, _POSITI
 _DOMAIN = "com.microsoft"
 
 
-def _heads(node: Node) -> tuple[int, int]:
-    """The numbers of heads of queries and of keys."""
-    return node.attr_int("num_heads", 0), node.attr_int("kv_num_heads", 0)
-
-
 def _depth(node: Node) -> dims.Expr:
-    heads, key_heads = _heads(node)
+    heads, key_heads = attending.grouped_heads(node)
     count = heads if node.has(_KEY) else heads + 2 * key_heads
     return dims.FloorDiv(node.shape(_QUERY)[2], sympy.Integer(count))
 
@@ -51,15 +46,14 @@ def _present(node: Node) -> dims.Expr:
 def _shapes(node: Node) -> list[dims.Shape]:
     if list(_check(node)):
         raise ValueError("not supported")
-    heads, key_heads = (sympy.Integer(count) for count in _heads(node))
+    heads, key_heads = (sympy.Integer(count) for count in attending.grouped_heads(node))
     batch, rows, _ = node.shape(_QUERY)
     cache = (batch, key_heads, _present(node), _depth(node))
     return [(batch, rows, heads * _depth(node)), cache, cache]
 
 
 def _check(node: Node) -> Iterator[str]:
-    heads, key_heads = _heads(node)
-    if heads <= 0 or key_heads <= 0 or heads % key_heads != 0:
+    if not attending.are_groups(*attending.grouped_heads(node)):
         yield "heads of keys that do not divide those of queries"
         return
     if len(node.shape(_QUERY)) != 3 or node.has(_KEY) != node.has(_VALUE):
@@ -139,7 +133,7 @@ def _split(node: Node, operands: Sequence[Tensor | None]) -> tuple[Tensor, Tenso
     """Queries, keys and values as [batch, heads, rows, channels]."""
     query, key, value = operands[_QUERY], operands[_KEY], operands[_VALUE]
     assert query is not None
-    heads, key_heads = (sympy.Integer(count) for count in _heads(node))
+    heads, key_heads = (sympy.Integer(count) for count in attending.grouped_heads(node))
     if key is not None and value is not None:
         return (
             attending.split_heads(query, heads),

@@ -27,11 +27,6 @@ _QUERY, _KEY, _VALUE, _KEY_CACHE, _VALUE_CACHE, _ENDS, _PAST, _TABLE, _COS, _SIN
 _SINK, _QUERY_NORM, _KEY_NORM, _KEY_SCALE, _VALUE_SCALE = range(11, 16)
 
 
-def _heads(node: Node) -> tuple[int, int]:
-    """The numbers of heads of queries and of keys."""
-    return node.attr_int("num_heads", 0), node.attr_int("kv_num_heads", 0)
-
-
 def _depth(node: Node) -> dims.Expr:
     return node.shape(_KEY_CACHE)[3]
 
@@ -40,14 +35,13 @@ def _depth(node: Node) -> dims.Expr:
 def _shapes(node: Node) -> list[dims.Shape]:
     if list(_check(node)):
         raise ValueError("not supported")
-    heads, _ = _heads(node)
+    heads, _ = attending.grouped_heads(node)
     cache = node.shape(_KEY_CACHE)
     return [(node.shape(_QUERY)[0], heads * _depth(node)), cache, cache]
 
 
 def _check(node: Node) -> Iterator[str]:
-    heads, key_heads = _heads(node)
-    if heads <= 0 or key_heads <= 0 or heads % key_heads != 0:
+    if not attending.are_groups(*attending.grouped_heads(node)):
         yield "heads of keys that do not divide those of queries"
         return
     if node.attr_string("kv_cache_layout", "SEPARATE") != "SEPARATE" or not node.has(_VALUE_CACHE):
@@ -273,7 +267,9 @@ def _require(node: Node, b: Builder, pages: _Pages, keys: Tensor, values: Tensor
             keys.shape[axis], values.shape[axis], f"extents of axis {axis} of the caches"
         )
     b.require_equal(
-        keys.shape[2], sympy.Integer(_heads(node)[1]), "heads of the caches and kv_num_heads"
+        keys.shape[2],
+        sympy.Integer(attending.grouped_heads(node)[1]),
+        "heads of the caches and kv_num_heads",
     )
     b.require(dims.ONE, pages.rows, f"{node.label}: caches whose blocks have no rows")
     b.require(dims.ONE, pages.ends.shape[0], f"{node.label}: cumulative lengths without a first 0")
@@ -286,7 +282,7 @@ def _split(node: Node, b: Builder, operands: Sequence[Tensor | None]) -> list[Te
     """Queries, keys and values as [rows, heads, channels]."""
     query = operands[_QUERY]
     assert query is not None
-    heads, key_heads = _heads(node)
+    heads, key_heads = attending.grouped_heads(node)
     depth, rows = _depth(node), query.shape[0]
     counts = [sympy.Integer(count) for count in (heads, key_heads, key_heads)]
     split: list[Tensor] = []

@@ -125,15 +125,15 @@ class _Proof:
             raise MeetingError(f"node {node.label!r} ({node.op_type}) {meeting}") from None
 
     def _outputs(self, node: Node) -> Sequence[Rows]:
-        if any(map(random_numbers.draws, (node.raw, *control_flow.nodes_inside(node.raw)))):
+        every = (node.raw, *control_flow.nodes_inside(node.raw))
+        if any(map(random_numbers.draws, every)):
             raise MeetingError("draws random numbers")
         if any(READS in v.meta for v in node.raw.outputs):
             raise MeetingError("computes what sizes depend on")
         sizes = [known_values(v) for v in node.raw.outputs]
         if len(sizes) == 1 and sizes[0] is not None:
             return [self._known(sizes[0])]
-        inside = control_flow.nodes_inside(node.raw)
-        operands = [v for n in (node.raw, *inside) for v in n.inputs if v is not None]
+        operands = [v for n in every for v in n.inputs if v is not None]
         if all(self._is_same(v) for v in operands) and not any(
             self.extents.has_rows(d) for v in node.raw.outputs for d in _dims(v)
         ):
@@ -143,7 +143,7 @@ class _Proof:
             raise MeetingError("may mix them: nothing is known of what it does with rows")
         shaping = SIZES.get(rule, ())
         data = [v for i, v in enumerate(node.raw.inputs) if v is not None and i not in shaping]
-        data += [v for n in control_flow.nodes_inside(node.raw) for v in n.inputs if v is not None]
+        data += [v for n in every[1:] for v in n.inputs if v is not None]
         if any(self.extents.has_rows(size) for v in data for size in known_values(v) or ()):
             raise MeetingError("depends on how many there are")
         return rule(

@@ -14,7 +14,7 @@ from sofie.ops import axes as operand
 
 
 class MeetingError(Exception):
-    """Rows meet, or it can't be shown that they do not. The message follows "… because"."""
+    """Rows meet, or it can't be shown that they do not. The message follows the node."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,6 +11,7 @@ from sofie.ir import dim_text, dims, expr
 from sofie.ir.dtype import INT64
 from sofie.ir.expr import Expr, Index, Indirect, Load, Select
 from sofie.ir.program import Buffer, BufferKind, Loop, Pointwise, Step, Store
+from sofie.passes.batch_rules import Extents
 
 # Rows are found by halving: so many times at most.
 _ROW_BITS = 31
@@ -45,6 +46,7 @@ class RaggedSizes:
     ) -> None:
         self.symbols = symbols
         self.rows = rows
+        self._extents = Extents(rows)
         self.sizes = [dims.symbol(symbols.index(name)) for name in names]
         self.offsets = [
             Buffer(f"{name}_offsets", INT64, (rows + 1,), (0,), BufferKind.INPUT) for name in names
@@ -60,7 +62,7 @@ class RaggedSizes:
         return any(not size.free_symbols.isdisjoint(self.sizes) for size in sizes)
 
     def has_rows(self, size: dims.Expr) -> bool:
-        return self.rows in size.free_symbols
+        return self._extents.has_rows(size)
 
     def linear(self, size: dims.Expr) -> tuple[dims.Expr, list[dims.Expr]]:
         """Constant and factors of a size that is linear in those of a row."""
@@ -131,10 +133,10 @@ class RaggedSizes:
 
     def each(self, count: dims.Expr) -> dims.Expr:
         """A row's part of a count."""
-        each = sympy.expand(sympy.expand(count).coeff(self.rows, 1))
-        if self.has_rows(each) or not dims.same(each * self.rows, count):
+        each = self._extents.each(count)
+        if each is None:
             raise RefusalError("it computes what is no part of a row")
-        return each
+        return sympy.expand(each)
 
 
 def load(buffer: Buffer, place: dims.Expr) -> Indirect:
