@@ -8,18 +8,22 @@
 namespace sofie {
 namespace {
 
-// Messages are made for errors alone: a run allocates nothing.
+// Messages are made for errors alone: a run allocates nothing. What they call the offsets:
+std::string Name(const ModelInfo& info, const ReadInfo& read) {
+  return std::string("input '") + info.inputs[read.buffer].name + "'";
+}
+
 [[noreturn]] void ThrowOffsets(const ModelInfo& info, const ReadInfo& read,
                                const std::string& message) {
-  throw ShapeError(std::string("input '") + info.inputs[read.buffer].name + "': " + message);
+  throw ShapeError(Name(info, read) + ": " + message);
 }
 
 std::span<const int64_t> Offsets(const ModelInfo& info, const ReadInfo& read,
                                  std::span<const TensorView> inputs) {
   const TensorView& view = inputs[read.buffer];
   if (view.memory == Memory::kDevice) {
-    throw ArgumentError(std::string("input '") + info.inputs[read.buffer].name +
-                        "' is device memory, but the host reads the offsets of rows; give them in "
+    throw ArgumentError(Name(info, read) +
+                        " is device memory, but the host reads the offsets of rows; give them in "
                         "host memory");
   }
   return {static_cast<const int64_t*>(view.data), static_cast<size_t>(view.shape[0])};

@@ -32,21 +32,10 @@ void CheckRow(const int64_t* symbols) {
 }
 
 ModelInfo Info(bool checked) {
-  static const uint8_t hash[32] = {};
-  return {.name = "m",
-          .cpp_namespace = "m",
-          .generator_version = "",
-          .symbols = {},
-          .inputs = kInputs,
-          .outputs = {},
-          .buffers = {},
-          .steps = {},
-          .graph_hash = hash,
-          .weights_bytes = 0,
-          .buffer_bytes = nullptr,
-          .output_shapes = nullptr,
-          .reads = kReads,
-          .check_row = checked ? &CheckRow : nullptr};
+  ModelInfo info = ModelOf(kInputs);
+  info.reads = kReads;
+  if (checked) info.check_row = &CheckRow;
+  return info;
 }
 
 std::array<int64_t, 5> Learned(std::vector<int64_t> x, std::vector<int64_t> y, int64_t points,

@@ -281,10 +281,7 @@ int64_t SessionCore::SliceRows(std::span<const int64_t> symbols) {
   const int64_t rows = RowsOfSlice(all, fits);
   if (rows == 0) {
     const size_t one = wanted(1);
-    throw MemoryError(Where() + ": the arena for " + SymbolsToString(info_, sizes) + " wants " +
-                      std::to_string(one) + " bytes, but SessionOptions::memory_limit is " +
-                      std::to_string(options_.memory_limit) +
-                      "; raise it: a batch runs in slices of at least one row");
+    throw PastLimit(sizes, one, "raise it: a batch runs in slices of at least one row");
   }
   // The last slice may have fewer rows, which could pack into more bytes.
   sizes[info_.batch_symbol] = rows;
@@ -623,6 +620,13 @@ std::string SessionCore::Where() const {
   return std::string("model '") + info_.name + "' on " + device_.ToString();
 }
 
+MemoryError SessionCore::PastLimit(std::span<const int64_t> symbols, size_t wanted,
+                                   const std::string& advice) const {
+  return MemoryError(Where() + ": the arena for " + SymbolsToString(info_, symbols) + " wants " +
+                     std::to_string(wanted) + " bytes, but SessionOptions::memory_limit is " +
+                     std::to_string(options_.memory_limit) + "; " + advice);
+}
+
 std::string SessionCore::WhyNotSliced() const {
   if (info_.batch_refusal[0] == '\0') return "";
   return std::string("; a batch can't run in slices: ") + info_.batch_refusal;
@@ -740,10 +744,7 @@ void SessionCore::EnsureArena(const Plan& plan) {
     if (other != plan.segment && arenas_[other]) together += arenas_[other]->bytes();
   }
   if (options_.memory_limit > 0 && together > options_.memory_limit) {
-    throw MemoryError(
-        Where() + ": the arena for " + SymbolsToString(info_, plan.symbols) + " wants " +
-        std::to_string(together) + " bytes, but SessionOptions::memory_limit is " +
-        std::to_string(options_.memory_limit) + "; raise it or use smaller sizes" + WhyNotSliced());
+    throw PastLimit(plan.symbols, together, "raise it or use smaller sizes" + WhyNotSliced());
   }
   // Freed before the new one is allocated, so that no more is needed than what is wanted. Graphs
   // hold addresses in the old one.

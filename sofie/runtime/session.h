@@ -166,7 +166,10 @@ class SessionCore {
   GraphRecorder* Recorder(int segment) const;
   // "model 'particle_net' on cuda:0", to begin messages with.
   std::string Where() const;
-  // "; it can't run in slices: …", to end messages with; "" where it could, or nobody knows.
+  // The error of an arena that passes SessionOptions::memory_limit.
+  MemoryError PastLimit(std::span<const int64_t> symbols, size_t wanted,
+                        const std::string& advice) const;
+  // "; a batch can't run in slices: …", to end messages with; "" where it could, or nobody knows.
   std::string WhyNotSliced() const;
   void MakeRandomState();
   void CheckMemory(std::span<const TensorView> inputs) const;

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "sofie/runtime/testing.h"
+
 namespace sofie {
 namespace {
 
@@ -33,20 +35,9 @@ constexpr TensorInfo kInputs[] = {{"x", DType::kFloat32, kDims},
                                   {"scalar", DType::kFloat32, {}}};
 
 ModelInfo Info() {
-  static const uint8_t hash[32] = {};
-  return {.name = "m",
-          .cpp_namespace = "m",
-          .generator_version = "",
-          .symbols = {},
-          .inputs = kInputs,
-          .outputs = {},
-          .buffers = {},
-          .steps = {},
-          .graph_hash = hash,
-          .weights_bytes = 0,
-          .buffer_bytes = nullptr,
-          .output_shapes = nullptr,
-          .batch_symbol = 1};
+  ModelInfo info = ModelOf(kInputs);
+  info.batch_symbol = 1;
+  return info;
 }
 
 TEST(SliceOfTest, InputsWithRowsAreCut) {
