@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import pathlib
 import statistics
 import subprocess
@@ -26,6 +25,7 @@ import onnxruntime  # type: ignore[import-untyped]
 from absl import app, flags
 from runfiles import Runfiles
 
+from benchmarks import results
 from models import reference_case
 
 _CASE = flags.DEFINE_multi_string(
@@ -159,13 +159,9 @@ def main(argv: Sequence[str]) -> None:
         print(_line(row), flush=True)
     if not _OUTPUT.value:
         return
-    # From where the user is: `bazel run` starts programs elsewhere.
-    folder = pathlib.Path(os.environ.get("BUILD_WORKING_DIRECTORY", "."), _OUTPUT.value)
+    folder = results.user_path(_OUTPUT.value)
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "results.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
+    results.write(rows, folder / "results.csv")
     (folder / "results.md").write_text("\n".join([*head, *map(_line, rows)]) + "\n")
     _plot(rows, folder / "times.png")
 

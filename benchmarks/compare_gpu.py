@@ -30,7 +30,7 @@ import torch
 from absl import app, flags
 
 from benchmarks import particle_net_torch, results
-from models import particle_net, reference_case
+from models import padded_jets, particle_net, reference_case
 
 _LATENCY = flags.DEFINE_string("latency", "benchmarks/latency", "The program that times sofie.")
 _MODEL = flags.DEFINE_string("model", "models/particle_net.onnx", "The ONNX file.")
@@ -112,21 +112,17 @@ def _jets(network: torch.nn.Module, path: pathlib.Path) -> tuple[Case, dict[str,
         arrays = {name: file[name] for name in file}
     counts = {kind: np.diff(arrays[f"{kind}_offsets"]) for kind in ("pf", "sv")}
     jets = np.flatnonzero(counts["pf"] + counts["sv"] > particle_net.NEIGHBOURS)
-    padded: dict[str, np.ndarray] = {}
     joined: dict[str, np.ndarray] = {}
     offsets: dict[str, np.ndarray] = {}
     for kind in ("pf", "sv"):
         sizes, begins = counts[kind][jets], arrays[f"{kind}_offsets"][jets]
-        arrays[f"{kind}_mask"] = np.ones((len(arrays[f"{kind}_points"]), 1), np.float32)
-        offsets[f"n_{kind}_offsets"] = np.concatenate([[0], np.cumsum(sizes)])
-        for part in ("points", "features", "mask"):
+        spans = list(zip(begins, begins + sizes, strict=True))
+        for part in ("points", "features"):
             name = f"{kind}_{part}"
-            spans = zip(begins, begins + sizes, strict=True)
-            rows = [arrays[name][begin:end] for begin, end in spans]
-            joined[name] = np.concatenate(rows)
-            padded[name] = np.zeros((len(jets), rows[0].shape[1], sizes.max()), np.float32)
-            for row, place in zip(rows, padded[name], strict=True):
-                place[:, : len(row)] = row.T
+            joined[name] = np.concatenate([arrays[name][begin:end] for begin, end in spans])
+        joined[f"{kind}_mask"] = np.ones((sizes.sum(), 1), np.float32)
+        offsets[f"n_{kind}_offsets"] = np.concatenate([[0], np.cumsum(sizes)])
+    padded = padded_jets.padded(arrays, jets)
     longest = len(jets), int(counts["pf"][jets].max()), int(counts["sv"][jets].max())
     return Case(longest, padded, _exact(network, padded)), {**joined, **offsets}
 

@@ -29,6 +29,7 @@ import onnxruntime  # type: ignore[import-untyped]
 from absl import app, flags
 from onnx import helper, numpy_helper
 
+from benchmarks import results
 from tests.conformance import build, suite, verdicts
 
 _FILTER = flags.DEFINE_string("filter", "", "Only operators whose names contain this expression.")
@@ -215,10 +216,10 @@ def _onnx_runtime(model: onnx.ModelProto, feeds: Mapping[str, Array]) -> tuple[f
     times = []
     for run in range(_RUNS.value + 5):
         begin = time.perf_counter()
-        results = session.run(None, feeds)
+        found = session.run(None, feeds)
         if run >= 5:
             times.append(time.perf_counter() - begin)
-    return 1e6 * float(np.quantile(times, 0.25)), results
+    return 1e6 * float(np.quantile(times, 0.25)), found
 
 
 def _ours(command: Sequence[str], environment: Mapping[str, str]) -> Mapping[str, str]:
@@ -241,9 +242,9 @@ def _measure(operators: Sequence[_Operator], folder: pathlib.Path) -> Iterator[_
     for operator, made in zip(operators, cases, strict=True):
         for size in operator.sizes():
             feeds = operator.feeds(size)
-            theirs, results = _onnx_runtime(made.model, feeds)
+            theirs, expected = _onnx_runtime(made.model, feeds)
             arrays: dict[str, Any] = {f"input_{i}": a for i, a in enumerate(feeds.values())}
-            arrays |= {f"output_{i}": a for i, a in enumerate(results)}
+            arrays |= {f"output_{i}": a for i, a in enumerate(expected)}
             np.savez(case, **arrays, tolerances=np.zeros(2))
             command = [str(builder.program), f"--model={operator.name}", "--device=cpu"]
             command += ["--threads=1", f"--runs={_RUNS.value}", str(case)]
@@ -270,11 +271,7 @@ def main(argv: Sequence[str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         rows = sorted(_measure(chosen, pathlib.Path(folder)), key=lambda row: -row["ratio"])
     if _OUTPUT.value:
-        path = pathlib.Path(os.environ.get("BUILD_WORKING_DIRECTORY", "."), _OUTPUT.value)
-        with path.open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows(rows)
+        results.write(rows, results.user_path(_OUTPUT.value))
     print("| operator | elements | sofie, µs | ONNX Runtime, µs | times its time | error |")
     print("| --- | --- | --- | --- | --- | --- |")
     for row in rows:

@@ -1,4 +1,4 @@
-"""What benchmarks on a GPU machine do with what they measure."""
+"""What benchmarks do with what they measure."""
 
 from __future__ import annotations
 
@@ -16,6 +16,19 @@ def folders(output: str, name: str) -> tuple[pathlib.Path, pathlib.Path]:
     for folder in made:
         folder.mkdir(parents=True, exist_ok=True)
     return made
+
+
+def user_path(name: str) -> pathlib.Path:
+    """A file that the user names, who is in another folder than a program that Bazel runs."""
+    return pathlib.Path(os.environ.get("BUILD_WORKING_DIRECTORY", "."), name)
+
+
+def write(rows: Sequence[Row], path: pathlib.Path) -> None:
+    """Writes rows to a CSV file; the first one has all columns."""
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def collect(rows: Iterable[Row], columns: Sequence[str], path: pathlib.Path) -> list[Row]:

@@ -38,7 +38,7 @@ import onnxruntime  # type: ignore[import-untyped]
 import tqdm
 from absl import app, flags
 
-from models import jet_inputs
+from models import jet_inputs, padded_jets
 from models.training import metrics
 from models.training.metrics import Array, Discriminant
 
@@ -66,24 +66,6 @@ _BATCH = 128
 AnyArray = npt.NDArray[Any]
 
 
-def padded(arrays: Mapping[str, AnyArray], jets: AnyArray) -> dict[str, AnyArray]:
-    """The model's inputs for these jets, padded to the largest."""
-    inputs: dict[str, AnyArray] = {}
-    for kind in ("pf", "sv"):
-        offsets = arrays[f"{kind}_offsets"]
-        counts = np.diff(offsets)[jets]
-        # ONNX Runtime takes no tensors without elements: at least one vertex, which may be padding.
-        real = np.arange(max(1, counts.max())) < counts[:, None]
-        rows = (offsets[:-1][jets][:, None] + np.arange(real.shape[1]))[real]
-        for name in ("points", "features"):
-            values = arrays[f"{kind}_{name}"]
-            table = np.zeros((*real.shape, values.shape[1]), np.float32)
-            table[real] = values[rows]
-            inputs[f"{kind}_{name}"] = np.ascontiguousarray(table.transpose(0, 2, 1))
-        inputs[f"{kind}_mask"] = real[:, None].astype(np.float32)
-    return inputs
-
-
 def onnx_runtime(model: pathlib.Path, arrays: Mapping[str, AnyArray], jets: AnyArray) -> Array:
     """The probabilities [jets, classes] of jets with these numbers, according to ONNX Runtime."""
     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
@@ -93,7 +75,7 @@ def onnx_runtime(model: pathlib.Path, arrays: Mapping[str, AnyArray], jets: AnyA
     with tqdm.tqdm(total=len(jets), unit="jet", desc="ONNX Runtime") as progress:
         for begin in range(0, len(jets), _BATCH):
             chosen = order[begin : begin + _BATCH]
-            (result[chosen],) = session.run(None, padded(arrays, jets[chosen]))
+            (result[chosen],) = session.run(None, padded_jets.padded(arrays, jets[chosen]))
             progress.update(len(chosen))
     return result
 

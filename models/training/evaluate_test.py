@@ -67,24 +67,6 @@ def test_program(tmp_path: pathlib.Path) -> None:
     assert float(typical) < 2e-5
 
 
-def test_padded() -> None:
-    arrays = {
-        "pf_offsets": np.array([0, 2, 3, 6]),
-        "pf_points": np.arange(12, dtype=np.float32).reshape(6, 2),
-        "pf_features": np.arange(18, dtype=np.float32).reshape(6, 3),
-        "sv_offsets": np.array([0, 0, 0, 1]),
-        "sv_points": np.ones((1, 2), np.float32),
-        "sv_features": np.ones((1, 4), np.float32),
-    }
-    inputs = evaluate.padded(arrays, np.array([1, 0]))
-    np.testing.assert_array_equal(inputs["pf_points"], [[[4, 0], [5, 0]], [[0, 2], [1, 3]]])
-    np.testing.assert_array_equal(inputs["pf_mask"], [[[1, 0]], [[1, 1]]])
-    np.testing.assert_array_equal(inputs["pf_features"][0], [[6, 0], [7, 0], [8, 0]])
-    # Neither has a vertex: one of padding, for ONNX Runtime.
-    assert inputs["sv_features"].shape == (2, 4, 1)
-    assert not inputs["sv_mask"].any()
-
-
 def test_no_background_above_the_threshold_is_a_limit() -> None:
     assert str(evaluate.MistagRate(0.0, 0.0, 3000)) == "> 1000"
     assert str(evaluate.MistagRate(0.01, 0.001, 3000)) == "100 ± 10"
