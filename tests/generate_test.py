@@ -8,7 +8,8 @@ import subprocess
 
 import onnx
 from onnx import TensorProto, helper
-from runfiles import Runfiles
+
+from rules.private.data_file import data_file
 
 _FILES = {
     "m.h",
@@ -23,18 +24,10 @@ _FILES = {
 }
 
 
-def locate(path: str) -> str:
-    runfiles = Runfiles.Create()
-    assert runfiles is not None
-    location = runfiles.Rlocation(f"{os.environ['TEST_WORKSPACE']}/{path}")
-    assert location is not None
-    return location
-
-
 def generate(
     model: pathlib.Path | str, output: pathlib.Path, *options: str, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    program = locate("sofie/generate")
+    program = data_file("sofie/generate")
     return subprocess.run(
         [program, f"--model={model}", "--name=m", f"--output_dir={output}", *options],
         capture_output=True,
@@ -86,7 +79,7 @@ def test_a_missing_model(tmp_path: pathlib.Path) -> None:
 
 
 def test_an_option_that_says_nothing(tmp_path: pathlib.Path) -> None:
-    model = locate("models/particle_net.onnx")
+    model = data_file("models/particle_net.onnx")
     result = generate(model, tmp_path / "out", "--low_rank=rank=3")
     assert result.returncode == 1
     assert "low_rank = 'rank=3' is neither 'error=' nor 'ratio='" in result.stderr
@@ -94,7 +87,7 @@ def test_an_option_that_says_nothing(tmp_path: pathlib.Path) -> None:
 
 
 def test_the_same_files_whatever_the_hash_seed(tmp_path: pathlib.Path) -> None:
-    model = locate("models/particle_net.onnx")
+    model = data_file("models/particle_net.onnx")
     results = []
     for seed in ("1", "2"):
         folder = tmp_path / f"a_folder_named_{seed * 40}"

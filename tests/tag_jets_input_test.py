@@ -10,24 +10,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from runfiles import Runfiles
+
+from rules.private.data_file import data_file
 
 Arrays = dict[str, npt.NDArray[Any]]
-
-
-def locate(path: str) -> str:
-    runfiles = Runfiles.Create()
-    assert runfiles is not None
-    location = runfiles.Rlocation(f"{os.environ['TEST_WORKSPACE']}/{path}")
-    assert location is not None
-    return location
 
 
 def run(
     *arguments: str, folder: pathlib.Path | None = None, **environment: str
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [locate("examples/tag_jets"), *arguments],
+        [data_file("examples/tag_jets"), *arguments],
         capture_output=True,
         text=True,
         check=False,

@@ -14,7 +14,8 @@ import subprocess
 from xml.etree import ElementTree
 
 import pytest
-from runfiles import Runfiles
+
+from rules.private.data_file import data_file
 
 _BACKENDS = os.environ["SOFIE_TEST_BACKENDS"].split(",")
 _JETS = 1000
@@ -27,18 +28,10 @@ _MOST_LOOSE = 0.05
 _ROUNDING = 0.5e-6
 
 
-def locate(path: str) -> str:
-    runfiles = Runfiles.Create()
-    assert runfiles is not None
-    location = runfiles.Rlocation(f"{os.environ['TEST_WORKSPACE']}/{path}")
-    assert location is not None
-    return location
-
-
 def tag_jets(*arguments: str) -> list[list[str]]:
     """The words of the lines that the program prints."""
     result = subprocess.run(
-        [locate("examples/tag_jets"), *arguments], capture_output=True, text=True, check=False
+        [data_file("examples/tag_jets"), *arguments], capture_output=True, text=True, check=False
     )
     assert result.returncode == 0, result.stderr
     assert result.stderr == ""
@@ -47,7 +40,7 @@ def tag_jets(*arguments: str) -> list[list[str]]:
 
 @pytest.fixture(name="expected", scope="module")
 def _expected() -> list[str]:
-    lines = pathlib.Path(locate("tests/jets_expected.csv")).read_text().splitlines()
+    lines = data_file("tests/jets_expected.csv").read_text().splitlines()
     assert len(lines) == 100
     return lines
 

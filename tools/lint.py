@@ -207,7 +207,7 @@ def tools() -> Tools:
             )
     digest = hashlib.sha256(json.dumps([lock, sys.executable]).encode()).hexdigest()[:12]
     cache = _cache_folder()
-    found = Tools(cache / f"lint-{digest}")
+    found = Tools(cache / f"lint-tools-{digest}")
     with _locked(cache):
         if not found.complete():
             print("lint: fetching the tools", file=sys.stderr)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pathlib
 import re
 import subprocess
@@ -10,26 +9,18 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from runfiles import Runfiles
 
 from models import jet_inputs
 from models.training import evaluate
+from rules.private.data_file import data_file
 
 _JETS = 120
 
 Arrays = dict[str, npt.NDArray[Any]]
 
 
-def _locate(path: str) -> str:
-    runfiles = Runfiles.Create()
-    assert runfiles is not None
-    location = runfiles.Rlocation(f"{os.environ['TEST_WORKSPACE']}/{path}")
-    assert location is not None
-    return location
-
-
 def _first_jets() -> Arrays:
-    with np.load(_locate("examples/data/jets.npz")) as file:
+    with np.load(data_file("examples/data/jets.npz")) as file:
         arrays = {name: file[name] for name in file}
     first: Arrays = {"label": arrays["label"][:_JETS]}
     for kind in ("pf", "sv"):
@@ -44,7 +35,7 @@ def test_program(tmp_path: pathlib.Path) -> None:
     np.savez(tmp_path / "jets.npz", allow_pickle=False, **_first_jets())
     result = subprocess.run(
         [
-            _locate("models/training/evaluate"),
+            data_file("models/training/evaluate"),
             f"--jets={tmp_path}/jets.npz",
             f"--output={tmp_path}",
             "--device=cpu",

@@ -1,20 +1,11 @@
 """How many kernels attention has in machine code: one for each layout class, whatever sizes are."""
 
-import os
-import pathlib
 import re
 import subprocess
 
 import onnx
-from runfiles import Runfiles
 
-
-def _file(name: str) -> pathlib.Path:
-    runfiles = Runfiles.Create()
-    assert runfiles is not None
-    location = runfiles.Rlocation(f"{os.environ['TEST_WORKSPACE']}/tests/attention/{name}")
-    assert location is not None
-    return pathlib.Path(location)
+from rules.private.data_file import data_file
 
 
 def _kernels(suite: str) -> list[str]:
@@ -23,7 +14,7 @@ def _kernels(suite: str) -> list[str]:
     Beside them there are those that fill the padded sums with -inf.
     """
     printed = subprocess.run(
-        ["readelf", "--symbols", "--wide", str(_file(f"{suite}_sm_90a.cubin"))],
+        ["readelf", "--symbols", "--wide", str(data_file(f"tests/attention/{suite}_sm_90a.cubin"))],
         check=True,
         capture_output=True,
         text=True,
@@ -33,7 +24,7 @@ def _kernels(suite: str) -> list[str]:
 
 
 def _steps(suite: str) -> int:
-    nodes = onnx.load(str(_file(f"{suite}.onnx"))).graph.node
+    nodes = onnx.load(data_file(f"tests/attention/{suite}.onnx")).graph.node
     return sum(node.op_type in ("Attention", "PackedAttention") for node in nodes)
 
 
