@@ -30,7 +30,8 @@ def onnx_model_test(
       library: the onnx_cc_library of that model; by default the test makes one.
       namespace: C++ namespace of `library`, if it is not the name of it.
       model_data: files beside the model that hold tensors stored outside of it.
-      library_options: further attributes of the onnx_cc_library that the test makes.
+      library_options: further attributes of the onnx_cc_library that the test makes, whose `shards`
+        are 1 by default.
       tolerance: largest relative error of float32 outputs, such as "1e-3"; by default that of float32
         arithmetic.
       deps: as in cc_test.
@@ -47,7 +48,8 @@ def onnx_model_test(
             namespace = namespace,
             tags = ["manual"],
             visibility = ["//visibility:private"],
-            **library_options
+            # Reading headers is most of the time that a small model's source takes.
+            **({"shards": 1} | library_options)
         )
     elif library_options:
         fail("onnx_model_test '{}': library_options are for the library that the test makes.".format(
