@@ -243,3 +243,22 @@ def test_a_seed_with_too_many_near_ties_is_passed_over(monkeypatch: pytest.Monke
     model = onnx.load(_MODELS / "particle_net.onnx")
     made = reference_case.make_reference(model, {"N": 1, "n_pf": 17, "n_sv": 1}, seed=7)
     assert made.seed == 8
+
+
+@pytest.mark.parametrize("constant", [True, False])
+def test_integer_products_do_not_saturate(constant: bool) -> None:
+    # 255 * 127 + 255 * 127 needs more than 16 bits.
+    weight = np.full((64, 8), 127, np.int8)
+    inputs = {"x": (TensorProto.UINT8, [3, 64])}
+    if not constant:
+        inputs["w"] = (TensorProto.INT8, [64, 8])
+    model = _model(
+        [helper.make_node("MatMulInteger", ["x", "w"], ["y"])],
+        inputs,
+        (TensorProto.INT32, [3, 8]),
+        [numpy_helper.from_array(weight, "w")] if constant else [],
+    )
+    x = np.full((3, 64), 255, np.uint8)
+    feeds = {"x": x} if constant else {"x": x, "w": weight}
+    outputs, _ = reference_case.expected_outputs(model, feeds)
+    np.testing.assert_array_equal(outputs[0], np.full((3, 8), 64 * 255 * 127, np.int32))
