@@ -32,3 +32,10 @@ with_cuda = transition(
     inputs = [_BACKENDS_SETTING],
     outputs = [_BACKENDS_SETTING],
 )
+
+# For what does not depend on them, so that it is made once.
+with_default_backends = transition(
+    implementation = lambda _settings, _attributes: {_BACKENDS_SETTING: ["cpu", "openmp"]},
+    inputs = [],
+    outputs = [_BACKENDS_SETTING],
+)

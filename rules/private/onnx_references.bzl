@@ -1,5 +1,7 @@
 """The rule that computes what an ONNX model should give."""
 
+load(":backends.bzl", "with_default_backends")
+
 def _file_name(case):
     """`N=1,n_pf=100` as it is; what a path can't hold becomes an underscore."""
     allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789=,._-".elems()
@@ -51,7 +53,11 @@ onnx_references = rule(
             executable = True,
             cfg = "exec",
         ),
+        "_allowlist_function_transition": attr.label(
+            default = "@bazel_tools//tools/allowlists/function_transition_allowlist",
+        ),
     },
+    cfg = with_default_backends,
     doc = """Draws inputs for an ONNX model and computes the outputs with ONNX's own programs.
 
 The format of the files is described in models/reference.py.""",
