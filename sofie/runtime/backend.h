@@ -32,6 +32,31 @@ class StepHook {
 // What a thread's tile of rows takes on the CPU: half of a usual second-level cache.
 inline constexpr size_t kHostWorkspaceBytesPerThread = size_t{512} << 10;
 
+// A GPU kernel as a step launches it.
+struct KernelLaunch {
+  const void* entry = nullptr;
+  uint32_t blocks[3] = {1, 1, 1};
+  uint32_t threads = 1;
+  uint32_t shared_bytes = 0;
+  std::span<const std::byte> argument;  // the only one, by value
+};
+
+// Told of all that steps put into a queue, or would put there.
+class LaunchObserver {
+ public:
+  // Without `launches` steps only tell what they would launch.
+  explicit LaunchObserver(bool launches) : launches_(launches) {}
+  virtual ~LaunchObserver() = default;
+  bool launches() const { return launches_; }
+  // A kernel; it is the last thing in the queue if it is there.
+  virtual void OnKernel(const KernelLaunch& launch) = 0;
+  // An operand of a library's call, whose kernels are the library's business.
+  virtual void OnLibraryOperand(const void* data) = 0;
+
+ private:
+  bool launches_;
+};
+
 // A queue of one backend and all that a step needs to get into it. One thread at a time.
 class LaunchContext {
  public:
@@ -93,6 +118,10 @@ class LaunchContext {
   StepHook* hook() const { return hook_; }
   void set_hook(StepHook* hook) { hook_ = hook; }
 
+  // Null but while a graph is captured or updated.
+  LaunchObserver* observer() const { return observer_; }
+  void set_observer(LaunchObserver* observer) { observer_ = observer; }
+
   // A slot for what the launcher keeps between runs (an alpaka queue, device properties), so that a
   // run need not make it anew. Destroyed before the queue.
   std::shared_ptr<void>& launcher_state() { return launcher_state_; }
@@ -108,6 +137,7 @@ class LaunchContext {
   int step_ = -1;
   bool first_ = true;
   StepHook* hook_ = nullptr;
+  LaunchObserver* observer_ = nullptr;
   std::shared_ptr<void> launcher_state_;
 };
 
@@ -137,10 +167,21 @@ struct DeviceCopy {
   bool operator==(const DeviceCopy&) const = default;
 };
 
-// A captured and instantiated sequence of launches, with copies before and after it.
-class LaunchGraph {
+// A captured and instantiated sequence of launches, with copies before and after it. While it
+// observes a context in place of the queue, it takes the arguments of its kernels from what steps
+// would launch there, for its own launches to come.
+class LaunchGraph : public LaunchObserver {
  public:
-  virtual ~LaunchGraph() = default;
+  LaunchGraph() : LaunchObserver(/*launches=*/false) {}
+  // The steps are called again, at the same sizes, with buffers that may be elsewhere.
+  virtual void BeginUpdate() = 0;
+  // All steps were called. Gives the operands of libraries' calls, which stay what they were when
+  // they were captured. Throws DeviceError if the steps launched other kernels.
+  virtual std::span<const void* const> EndUpdate() = 0;
+
+  // The addresses of inputs and outputs that its kernels have; empty while nobody knows.
+  std::vector<void*> addresses;
+
   virtual int64_t nodes() const = 0;    // those of the copies included
   virtual int64_t kernels() const = 0;  // captured nodes that are kernels
   // The (mangled) names of those kernels, as the driver has them; without the kernels of libraries.

@@ -15,6 +15,7 @@ struct MemoryReport {
   size_t workspace = 0;          // for library calls
   size_t host_staging = 0;       // outputs for callers that use host memory
   size_t sliced_outputs = 0;     // outputs of a session that runs its batches in slices
+  size_t copied = 0;             // of the last run's inputs and outputs; the rest was in place
   size_t limit = 0;              // SessionOptions::memory_limit, 0 for none
   int64_t slice_rows = 0;        // of the batch that was cut last, 0 if none was
   // The plan used last, 0 before the first run.

@@ -116,7 +116,8 @@ constexpr size_t SizeCount(const ModelInfo& info) {
   return info.symbols.size() - elements;
 }
 
-// Puts the steps of LaunchContext::segment() into the context's queue. buffers[i] is the memory of
+// Puts the steps of LaunchContext::segment() into the context's queue, and tells its observer. At
+// the same sizes the kernels are the same, wherever buffers are. buffers[i] is the memory of
 // ModelInfo::buffers[i]; `weights` is the payload. Pointers are device memory on a device backend.
 using EnqueueFn = void (*)(LaunchContext& context, const int64_t* symbols, void* const* buffers,
                            const std::byte* weights);

@@ -141,10 +141,13 @@ class SessionCore {
     std::vector<int64_t> buffer_bytes;
     ArenaLayout layout;
   };
-  // What BackendRuntime::Reaches said of a view's memory.
-  struct Reach {
+  // What the session knows of an input or output that callers have in the device's memory.
+  struct CallerTensor {
     const void* data = nullptr;
-    bool reaches = false;
+    bool reaches = false;  // BackendRuntime::Reaches(data)
+    bool is_new = false;   // in this run
+    // A library is given its address, which then can't change in a graph.
+    bool library_operand = false;
   };
 
   // The steps between two moments at which the host waits for what they computed; the first segment
@@ -189,12 +192,20 @@ class SessionCore {
   void CallEnqueue(LaunchContext& context, const Plan& plan, StepTimer* timer);
   // The same in the caller-visible queue, profiled if that is on.
   void RunDirectly(const Plan& plan);
-  // Copies the inputs into the arena, runs on it and copies the segment's outputs, if any, out of
-  // it.
+  // Runs on device memory: on the caller's where that can be used in place; else it copies inputs
+  // into the arena first, and the segment's outputs, if any, out of it.
   void ExecuteStaged(Plan& plan, std::span<const TensorView> inputs,
                      std::span<const MutableTensorView> outputs);
-  // BackendRuntime::Reaches, asked only if `data` is not what `known` is of.
-  bool Reaches(Reach& known, const void* data);
+  // Points buffers_ of inputs and outputs to views whose memory steps are to use in place, else
+  // into the arena.
+  void Place(const Plan& plan, const LaunchGraph* graph, std::span<const TensorView> inputs,
+             std::span<const MutableTensorView> outputs);
+  bool CanBeInPlace(const Plan& plan, size_t buffer, void* data, Memory memory);
+  // Gives a graph the addresses of inputs and outputs in buffers_, of which those that it can't
+  // have become the arena's.
+  void Update(LaunchGraph& graph, const Plan& plan);
+  // BackendRuntime::Reaches, asked only if `data` is not what is known.
+  bool Reaches(CallerTensor& tensor, const void* data);
 
   const ModelInfo& info_;
   BackendProgram program_;
@@ -221,7 +232,8 @@ class SessionCore {
   std::vector<TensorView> outputs_;
   std::vector<DeviceCopy> copies_before_;  // of a graph's launch
   std::vector<DeviceCopy> copies_after_;
-  std::vector<Reach> reach_;  // inputs, then outputs
+  std::vector<CallerTensor> tensors_;  // inputs, then outputs
+  size_t copied_bytes_ = 0;            // see MemoryReport
 };
 
 }  // namespace sofie

@@ -6,6 +6,7 @@
 #include <cassert>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -213,6 +214,19 @@ struct DestroyGraph {
 };
 using OwnedGraph = std::unique_ptr<CUgraph_st, DestroyGraph>;
 
+// The node that a kernel became which was just launched into a stream that captures.
+cudaGraphNode_t LastNode(cudaStream_t stream) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  const cudaGraphNode_t* last = nullptr;  // what the stream's next node will depend on
+  size_t count = 0;
+  Check(cudaStreamGetCaptureInfo(stream, &status, nullptr, nullptr, &last, nullptr, &count),
+        "cudaStreamGetCaptureInfo");
+  if (status != cudaStreamCaptureStatusActive || count != 1) {
+    Check(cudaErrorStreamCaptureInvalidated, "cudaStreamGetCaptureInfo");
+  }
+  return last[0];
+}
+
 // A kernel of a graph that makes copies.
 class CopyNode {
  public:
@@ -223,15 +237,7 @@ class CopyNode {
     Check(cudaLaunchKernel(kernel.func, kernel.gridDim, kernel.blockDim, kernel.kernelParams,
                            kernel.sharedMemBytes, stream),
           "cudaLaunchKernel");
-    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    const cudaGraphNode_t* last = nullptr;  // what the stream's next node will depend on
-    size_t count = 0;
-    Check(cudaStreamGetCaptureInfo(stream, &status, nullptr, nullptr, &last, nullptr, &count),
-          "cudaStreamGetCaptureInfo");
-    if (status != cudaStreamCaptureStatusActive || count != 1) {
-      Check(cudaErrorStreamCaptureInvalidated, "cudaStreamGetCaptureInfo");
-    }
-    node_ = last[0];
+    node_ = LastNode(stream);
   }
 
   // Without copies the node is off: it then costs the GPU less than a kernel.
@@ -259,13 +265,70 @@ class CopyNode {
   bool on_ = true;
 };
 
+// A kernel of a graph that a step launches.
+class StepNode {
+ public:
+  StepNode(cudaGraphNode_t node, const KernelLaunch& launch)
+      : node_(node), launch_(launch), argument_(launch.argument.begin(), launch.argument.end()) {
+    launch_.argument = {};
+  }
+
+  // Gives the kernel this launch's argument. False if it differs in more.
+  bool Set(cudaGraphExec_t executable, const KernelLaunch& launch) {
+    if (launch.entry != launch_.entry || launch.threads != launch_.threads ||
+        launch.shared_bytes != launch_.shared_bytes ||
+        !std::equal(launch.blocks, launch.blocks + 3, launch_.blocks) ||
+        launch.argument.size() != argument_.size()) {
+      return false;
+    }
+    if (std::equal(argument_.begin(), argument_.end(), launch.argument.begin())) return true;
+    void* arguments[] = {const_cast<std::byte*>(launch.argument.data())};
+    cudaKernelNodeParams params = {};
+    params.func = const_cast<void*>(launch.entry);
+    params.gridDim = dim3(launch.blocks[0], launch.blocks[1], launch.blocks[2]);
+    params.blockDim = dim3(launch.threads);
+    params.sharedMemBytes = launch.shared_bytes;
+    params.kernelParams = arguments;
+    Check(cudaGraphExecKernelNodeSetParams(executable, node_, &params),
+          "cudaGraphExecKernelNodeSetParams");
+    std::copy(launch.argument.begin(), launch.argument.end(), argument_.begin());
+    return true;
+  }
+
+ private:
+  cudaGraphNode_t node_;
+  KernelLaunch launch_;  // but for the argument
+  std::vector<std::byte> argument_;
+};
+
+// What a capture is told.
+class CaptureObserver final : public LaunchObserver {
+ public:
+  explicit CaptureObserver(cudaStream_t stream)
+      : LaunchObserver(/*launches=*/true), stream_(stream) {}
+  void OnKernel(const KernelLaunch& launch) override {
+    steps.emplace_back(LastNode(stream_), launch);
+  }
+  void OnLibraryOperand(const void*) override { ++operands; }
+
+  std::vector<StepNode> steps;
+  size_t operands = 0;  // of libraries' calls
+
+ private:
+  cudaStream_t stream_;
+};
+
 class CudaGraph final : public LaunchGraph {
  public:
   // Instantiates `owned` and uploads it, so that its first launch is like any other. The caller
   // holds DeviceMutex.
-  CudaGraph(OwnedGraph owned, std::vector<CopyNode> before, std::vector<CopyNode> after,
-            cudaStream_t stream)
-      : graph_(std::move(owned)), before_(std::move(before)), after_(std::move(after)) {
+  CudaGraph(OwnedGraph owned, std::vector<CopyNode> before, CaptureObserver captured,
+            std::vector<CopyNode> after, cudaStream_t stream)
+      : graph_(std::move(owned)),
+        before_(std::move(before)),
+        steps_(std::move(captured.steps)),
+        after_(std::move(after)) {
+    operands_.reserve(captured.operands);
     cudaGraph_t graph = graph_.get();
     size_t count = 0;
     Check(cudaGraphGetNodes(graph, nullptr, &count), "cudaGraphGetNodes");
@@ -297,6 +360,20 @@ class CudaGraph final : public LaunchGraph {
     static_cast<void>(cudaGraphExecDestroy(executable_));
   }
 
+  void BeginUpdate() override {
+    next_step_ = 0;
+    operands_.clear();
+  }
+  void OnKernel(const KernelLaunch& launch) override {
+    if (next_step_ == steps_.size() || !steps_[next_step_].Set(executable_, launch)) ThrowOther();
+    ++next_step_;
+  }
+  void OnLibraryOperand(const void* data) override { operands_.push_back(data); }
+  std::span<const void* const> EndUpdate() override {
+    if (next_step_ != steps_.size()) ThrowOther();
+    return operands_;
+  }
+
   int64_t nodes() const override { return nodes_; }
   int64_t kernels() const override { return static_cast<int64_t>(kernels_.size()); }
   std::vector<std::string> KernelNames() const override {
@@ -321,6 +398,9 @@ class CudaGraph final : public LaunchGraph {
   }
 
  private:
+  [[noreturn]] static void ThrowOther() {
+    throw DeviceError("other kernels were captured for these sizes; generate the model again");
+  }
   void SetNodes(std::span<CopyNode> nodes, std::span<const DeviceCopy> copies) {
     assert(copies.size() <= nodes.size() * kCopiesPerKernel);
     for (CopyNode& node : nodes) {
@@ -332,7 +412,10 @@ class CudaGraph final : public LaunchGraph {
 
   OwnedGraph graph_;  // its nodes are the names of those of executable_
   std::vector<CopyNode> before_;
+  std::vector<StepNode> steps_;  // in the order of their launches
   std::vector<CopyNode> after_;
+  size_t next_step_ = 0;               // of an update
+  std::vector<const void*> operands_;  // of libraries' calls in an update
   cudaGraphExec_t executable_ = nullptr;
   int64_t nodes_ = 0;
   std::vector<cudaGraphNode_t> kernels_;  // of graph_, the copies' not among them
@@ -353,21 +436,26 @@ class CudaRecorder final : public GraphRecorder {
     Check(cudaStreamBeginCapture(stream(), cudaStreamCaptureModeThreadLocal),
           "cudaStreamBeginCapture");
     before_ = AddCopies(copies_before);
+    observer_.emplace(stream());
+    context_.set_observer(&*observer_);
   }
 
   std::unique_ptr<LaunchGraph> End(size_t copies_after) override {
+    context_.set_observer(nullptr);
     std::vector<CopyNode> after = AddCopies(copies_after);
     cudaGraph_t graph = nullptr;
     const cudaError_t error = cudaStreamEndCapture(stream(), &graph);
     invalidated_ = error == cudaErrorStreamCaptureInvalidated;
     Check(error, "cudaStreamEndCapture");
-    auto result = std::make_unique<CudaGraph>(OwnedGraph(graph), std::move(before_),
-                                              std::move(after), launch_stream_);
+    auto result =
+        std::make_unique<CudaGraph>(OwnedGraph(graph), std::move(before_), std::move(*observer_),
+                                    std::move(after), launch_stream_);
     lock_.unlock();
     return result;
   }
 
   bool Abort() noexcept override {
+    context_.set_observer(nullptr);
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
     static_cast<void>(cudaStreamIsCapturing(stream(), &status));
     if (status == cudaStreamCaptureStatusInvalidated) invalidated_ = true;
@@ -401,6 +489,7 @@ class CudaRecorder final : public GraphRecorder {
   cudaStream_t launch_stream_;
   std::unique_lock<std::mutex> lock_;  // of DeviceMutex, during a capture
   std::vector<CopyNode> before_;       // of the capture
+  std::optional<CaptureObserver> observer_;
   bool invalidated_ = false;
 };
 

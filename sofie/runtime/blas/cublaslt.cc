@@ -215,6 +215,13 @@ class CublasLt final : public GemmBlas {
         .workspace_bytes = context.workspace_bytes(),
     };
     Plan& plan = PlanFor<T>(key);
+    Rest rest = plan.rest;
+    if (!fuses) rest = {.bias = has_bias, .epilogue = args.epilogue};
+    if (LaunchObserver* const observer = context.observer()) {
+      for (const void* operand : {args.a, args.b, args.bias}) observer->OnLibraryOperand(operand);
+      observer->OnLibraryOperand(args.d);
+      if (!observer->launches()) return rest;
+    }
     if (key.has_bias && !plan.rest.bias) {
       Set<cublasLtMatmulDescAttributes_t, const void*>(
           plan.description.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, args.bias);
@@ -224,8 +231,6 @@ class CublasLt final : public GemmBlas {
                        args.a, plan.a.get(), &args.beta, args.d, plan.d.get(), args.d, plan.d.get(),
                        &plan.algorithm, context.workspace(), context.workspace_bytes(), stream_),
         "cublasLtMatmul");
-    Rest rest = plan.rest;
-    if (!fuses) rest = {.bias = has_bias, .epilogue = args.epilogue};
     return rest;
   }
 

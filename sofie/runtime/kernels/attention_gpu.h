@@ -377,7 +377,7 @@ void AttentionOnGpu<Body, I>::Launch(LaunchContext& context, const Body& body,
   const int64_t blocks =
       std::min<int64_t>(kernel.tiles * args.heads, std::numeric_limits<int32_t>::max());
   LaunchKernel(context, reinterpret_cast<const void*>(&AttentionEntry<AttentionOnGpu>),
-               dim3(static_cast<uint32_t>(blocks)), Tiling::kSharedBytes, &kernel);
+               dim3(static_cast<uint32_t>(blocks)), Tiling::kSharedBytes, kernel);
 }
 
 }  // namespace sofie::kernels

@@ -185,7 +185,7 @@ void AttentionMma<Body, I>::Launch(LaunchContext& context, const Body& body,
   const auto entry = reinterpret_cast<const void*>(&AttentionMmaEntry<AttentionMma>);
   const int64_t blocks =
       std::min<int64_t>(kernel.units.tiles * args.heads, std::numeric_limits<int32_t>::max());
-  LaunchKernel(context, entry, dim3(static_cast<uint32_t>(blocks)), Tiling::kSharedBytes, &kernel);
+  LaunchKernel(context, entry, dim3(static_cast<uint32_t>(blocks)), Tiling::kSharedBytes, kernel);
 }
 
 }  // namespace sofie::kernels

@@ -319,7 +319,7 @@ void AttentionWarpgroups<Body, I>::Launch(LaunchContext& context, const Body& bo
   // A block takes one unit after the other, and copies the next one's operands while it stores.
   const int64_t blocks =
       std::min<int64_t>(kernel.units.tiles * args.heads, LimitsOf(context).multiprocessors);
-  LaunchKernel(context, entry, dim3(static_cast<uint32_t>(blocks)), Tiling::kSharedBytes, &kernel,
+  LaunchKernel(context, entry, dim3(static_cast<uint32_t>(blocks)), Tiling::kSharedBytes, kernel,
                Tiling::kThreads);
 }
 

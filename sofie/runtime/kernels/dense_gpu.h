@@ -714,7 +714,7 @@ struct DenseOnGpu {
     const int64_t blocks = std::min(tiles, (at_once + kPanels - 1) / kPanels);
     LaunchKernel(context, entry,
                  dim3(static_cast<uint32_t>(blocks), static_cast<uint32_t>(kPanels)),
-                 Tiling::SharedBytes(slices), &kernel);
+                 Tiling::SharedBytes(slices), kernel);
   }
 };
 

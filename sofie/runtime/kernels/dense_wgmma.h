@@ -661,7 +661,7 @@ void LaunchDenseWarpgroups(LaunchContext& context, const Body& body,
   const int64_t at_once = LimitsOf(context).multiprocessors;
   const int64_t blocks = std::min(tiles, (at_once + panels - 1) / panels);
   LaunchKernel(context, entry, dim3(static_cast<uint32_t>(blocks), static_cast<uint32_t>(panels)),
-               kBytes, &kernel, Tiling::kThreads, Tiling::kExchanges ? Tiling::kBlocks : 1);
+               kBytes, kernel, Tiling::kThreads, Tiling::kExchanges ? Tiling::kBlocks : 1);
 }
 
 }  // namespace sofie::kernels

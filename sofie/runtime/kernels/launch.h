@@ -3,10 +3,12 @@
 #define SOFIE_RUNTIME_KERNELS_LAUNCH_H_
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "sofie/runtime/alpaka/version.h"
@@ -149,18 +151,20 @@ inline constexpr int kUsualSharedBytes = 48 * 1024;
 // Puts a kernel, which calls WaitForKernelAhead, into the context's queue; `cluster` blocks along y
 // are a cluster. Steps that are timed do not overlap, and the first kernel of a run does not
 // overlap what others put into the queue.
-inline void LaunchKernel(LaunchContext& context, const void* entry, dim3 blocks, int shared_bytes,
-                         void* argument, uint32_t threads = kBlockThreads, uint32_t cluster = 1) {
+inline void LaunchKernel(LaunchContext& context, const KernelLaunch& kernel, uint32_t cluster) {
+  LaunchObserver* const observer = context.observer();
+  if (observer != nullptr && !observer->launches()) return observer->OnKernel(kernel);
+  const auto shared_bytes = static_cast<int>(kernel.shared_bytes);
   if (shared_bytes > kUsualSharedBytes) {
-    CheckCall(
-        cudaFuncSetAttribute(entry, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
-        "cudaFuncSetAttribute");
+    CheckCall(cudaFuncSetAttribute(kernel.entry, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                   shared_bytes),
+              "cudaFuncSetAttribute");
   }
   cudaLaunchAttribute attributes[2] = {};
   cudaLaunchConfig_t config = {};
-  config.gridDim = blocks;
-  config.blockDim = dim3(threads);
-  config.dynamicSmemBytes = static_cast<size_t>(shared_bytes);
+  config.gridDim = dim3(kernel.blocks[0], kernel.blocks[1], kernel.blocks[2]);
+  config.blockDim = dim3(kernel.threads);
+  config.dynamicSmemBytes = kernel.shared_bytes;
   config.stream = static_cast<cudaStream_t>(context.queue());
   config.attrs = attributes;
   const bool is_first = context.TakeFirst();
@@ -176,8 +180,20 @@ inline void LaunchKernel(LaunchContext& context, const void* entry, dim3 blocks,
     dimension.val.clusterDim.y = cluster;
     dimension.val.clusterDim.z = 1;
   }
-  void* arguments[] = {argument};
-  CheckCall(cudaLaunchKernelExC(&config, entry, arguments), "kernel launch");
+  void* arguments[] = {const_cast<std::byte*>(kernel.argument.data())};
+  CheckCall(cudaLaunchKernelExC(&config, kernel.entry, arguments), "kernel launch");
+  if (observer != nullptr) observer->OnKernel(kernel);
+}
+template <class Kernel>
+void LaunchKernel(LaunchContext& context, const void* entry, dim3 blocks, int shared_bytes,
+                  const Kernel& kernel, uint32_t threads = kBlockThreads, uint32_t cluster = 1) {
+  LaunchKernel(context,
+               {.entry = entry,
+                .blocks = {blocks.x, blocks.y, blocks.z},
+                .threads = threads,
+                .shared_bytes = static_cast<uint32_t>(shared_bytes),
+                .argument = std::as_bytes(std::span(&kernel, 1))},
+               cluster);
 }
 
 // The entry point of every GPU kernel: its symbol carries the kernel's name, and through it the
@@ -202,8 +218,7 @@ void LaunchBlocks(LaunchContext& context, int64_t blocks, int64_t blocks_per_mul
   }
   const int64_t most = blocks_per_multiprocessor * limits.multiprocessors;
   LaunchKernel(context, reinterpret_cast<const void*>(&Entry<Kernel>),
-               dim3(static_cast<uint32_t>(std::min(blocks, most))), 0,
-               const_cast<Kernel*>(&kernel));
+               dim3(static_cast<uint32_t>(std::min(blocks, most))), 0, kernel);
 }
 
 // The block, the thread and the number of blocks, as numbers.
