@@ -361,10 +361,11 @@ struct DenseTiles {
 #pragma unroll
             for (int e = 0; e < 2; ++e) {
               const int column = (pass * kWarpThreads + lane) * 2 + e;
-              value[j][pass][e] = valid && column < Shape::kInput
-                                      ? LoadAt(index, static_cast<I>((row + j) % kRows),
-                                               static_cast<I>(column), KeptAxes())
-                                      : 0.0f;
+              value[j][pass][e] =
+                  valid && column < Shape::kInput
+                      ? LoadElement(kernel.body, index, static_cast<I>((row + j) % kRows),
+                                    static_cast<I>(column))
+                      : 0.0f;
             }
           }
         }
@@ -555,8 +556,8 @@ struct DenseTiles {
           for (int j = 0; j < kColumnTiles; ++j) {
             const uint32_t column = first_column + j * 8 + lane % 4 * 2;
             if (!IsValid<Shape::kLayers - 1>(column)) continue;
-            StoreAt(index, static_cast<I>(column), sums[i][j][half * 2], KeptAxes());
-            StoreAt(index, static_cast<I>(column + 1), sums[i][j][half * 2 + 1], KeptAxes());
+            Store(index, column, sums[i][j][half * 2]);
+            Store(index, column + 1, sums[i][j][half * 2 + 1]);
           }
         }
       }
@@ -596,24 +597,17 @@ struct DenseTiles {
           const uint32_t j = begin + lane / 4;
           const uint32_t column = first_column + j * 8 + lane % 4 * 2;
           if (valid && j < kColumnTiles && IsValid<Shape::kLayers - 1>(column)) {
-            StoreAt(index, static_cast<I>(column), mine[0], KeptAxes());
-            StoreAt(index, static_cast<I>(column + 1), mine[1], KeptAxes());
+            Store(index, column, mine[0]);
+            Store(index, column + 1, mine[1]);
           }
         }
       }
     }
 
-    using KeptAxes = std::make_index_sequence<K>;
     __device__ __forceinline__ Indices<I, K> kept(I group) const { return kernel.kept.At(group); }
-    template <size_t... A>
-    __device__ __forceinline__ float LoadAt(const Indices<I, K>& index, I r, I c,
-                                            std::index_sequence<A...>) const {
-      return LoadChannel(kernel.body, c, index.value[A]..., r);
-    }
-    template <size_t... A>
-    __device__ __forceinline__ void StoreAt(const Indices<I, K>& index, I c, float value,
-                                            std::index_sequence<A...>) const {
-      kernel.body.Store(index.value[A]..., static_cast<I>(panel * Shape::kOutput) + c, value);
+    __device__ __forceinline__ void Store(const Indices<I, K>& index, uint32_t column,
+                                          float value) const {
+      StoreElement(kernel.body, index, static_cast<I>(panel * Shape::kOutput + column), value);
     }
   };
 };
@@ -658,12 +652,13 @@ struct DenseOnGpu {
       // Small tiles use a multiprocessor a quarter as well.
       const int64_t most = split && LimitsOf(context).warpgroups ? 4 * small : 0;
       const int64_t large = time.template operator()<LargeShape, Tiling>();
-      constexpr int kBlocks = BlocksOfCluster<Shape>();
-      if constexpr (Shape::kLayers > 1 && kBlocks > 1) {
-        // A cluster does half as well as a block that overlaps its rows' ways.
-        using Shared = WarpgroupTiling<Shape, 1, kBlocks>;
-        const int64_t shared = time.template operator()<Shape, Shared>();
-        if (shared <= most && 2 * shared <= large) return launch.template operator()<Shared>();
+      using Shared = WarpgroupTiling<Shape, 1, BlocksOfCluster<Shape>()>;
+      if constexpr (Shared::kExchanges) {
+        // All at once: a second round of clusters takes longer than blocks whose warps overlap.
+        if (most > 0 &&
+            Shared::kBlocks * Tiles<Shared>(kept) <= LimitsOf(context).multiprocessors) {
+          return launch.template operator()<Shared>();
+        }
       }
       if (large <= most) return launch.template operator()<Tiling>();
     }

@@ -7,8 +7,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "sofie/runtime/alpaka/version.h"
+#include "sofie/runtime/kernels/index.h"
 #include "sofie/runtime/precision.h"
 
 namespace sofie::kernels {
@@ -84,6 +86,24 @@ ALPAKA_FN_HOST_ACC float LoadChannel(const Body& body, I channel, At... at) {
   } else {
     return body.Load(at..., channel);
   }
+}
+
+// Element [row, channel] of the group at `index`.
+template <class Body, class I, size_t K>
+ALPAKA_FN_HOST_ACC float LoadElement(const Body& body, const Indices<I, K>& index, I row,
+                                     I channel) {
+  return [&]<size_t... A>(std::index_sequence<A...>) {
+    return LoadChannel(body, channel, index.value[A]..., row);
+  }(std::make_index_sequence<K>());
+}
+
+// Gives the body the result of the group at `index` in an output column.
+template <class Body, class I, size_t K>
+ALPAKA_FN_HOST_ACC void StoreElement(const Body& body, const Indices<I, K>& index, I column,
+                                     float value) {
+  [&]<size_t... A>(std::index_sequence<A...>) {
+    body.Store(index.value[A]..., column, value);
+  }(std::make_index_sequence<K>());
 }
 
 // Groups of kRows_ rows that go through layers of widths kWidths_: those of the input and of each

@@ -1,4 +1,5 @@
-// The kernels on the CPU backends. Compiled with -fopenmp.
+// The kernels on the CPU backends, but for those whose tests take long to compile. Compiled with
+// -fopenmp.
 
 #include <gtest/gtest.h>
 #include <omp.h>
@@ -7,7 +8,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "sofie/runtime/kernels/dense_tests.h"
 #include "sofie/runtime/kernels/gemm_tests.h"
 #include "sofie/runtime/kernels/math_tests.h"
 #include "sofie/runtime/kernels/normalize_tests.h"
