@@ -5,10 +5,11 @@
 // CASE.npz is what //models:reference writes. For each it prints a line of CSV: wall time per call
 // with inputs and outputs in the device's memory, from the call to the end of the work (median and
 // quartiles), the host's share of a call, the device's time between events around a call, the first
-// call at these sizes, ‖out − reference‖ / ‖reference‖, launches in the captured graph, and bytes
-// of the session's arena and weights. With --profile a table of the steps' times follows, --trace
-// writes them to a file for chrome://tracing and Perfetto, --output writes the first output as it
-// is in memory, and --weights names the file of weights of a model that has none embedded.
+// call at these sizes, the largest ‖out − reference‖ / ‖reference‖ of an output, launches in the
+// captured graph, and bytes of the session's arena and weights. With --profile a table of the
+// steps' times follows, --trace writes them to a file for chrome://tracing and Perfetto, --output
+// writes the first output as it is in memory, and --weights names the file of weights of a model
+// that has none embedded.
 #ifndef BENCHMARKS_LATENCY_H_
 #define BENCHMARKS_LATENCY_H_
 
