@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import onnx
 import torch
-from onnx import numpy_helper
 from torch import nn
 
 from models import jet_inputs, particle_net
@@ -129,18 +127,3 @@ class ParticleNet(nn.Module):
             blocks.append(features)
         value = self.pn["fusion_block"](torch.cat(blocks, 1)) * mask
         return torch.softmax(self.pn["fc"](value.sum(-1) / counts), 1)
-
-
-def load(model: onnx.ModelProto) -> ParticleNet:
-    """The network with the weights of the ONNX file, for inference."""
-    network = ParticleNet()
-    weights = {
-        t.name: torch.from_numpy(numpy_helper.to_array(t).copy()) for t in model.graph.initializer
-    }
-    wanted = network.state_dict()
-    missing = [k for k in wanted if k not in weights and not k.endswith("num_batches_tracked")]
-    if missing:
-        raise ValueError(f"the ONNX file lacks the weights {', '.join(missing)}")
-    network.load_state_dict({k: weights.get(k, v) for k, v in wanted.items()})
-    network.eval()
-    return network

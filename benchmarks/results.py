@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import pathlib
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 
 Row = Mapping[str, object]
@@ -37,6 +38,7 @@ def collect(rows: Iterable[Row], columns: Sequence[str], path: pathlib.Path) -> 
     What a row lacks is left empty.
     """
     found = []
+    shown = csv.writer(sys.stdout, lineterminator="\n")
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, columns, restval="")
         writer.writeheader()
@@ -45,6 +47,6 @@ def collect(rows: Iterable[Row], columns: Sequence[str], path: pathlib.Path) -> 
             writer.writerow(row)
             file.flush()
             values = [row.get(column, "") for column in columns]
-            text = (f"{v:.4g}" if isinstance(v, float) else str(v) for v in values)
-            print(",".join(text), flush=True)
+            shown.writerow(f"{v:.4g}" if isinstance(v, float) else v for v in values)
+            sys.stdout.flush()
     return found

@@ -24,7 +24,7 @@ NODE = 6
 EDGE = 4
 HIDDEN = 40
 MESSAGE = 8
-_NETWORKS = {
+NETWORKS = {
     "edge.0": (2 * NODE + EDGE, HIDDEN, MESSAGE),
     "node.0": (NODE + MESSAGE, HIDDEN, MESSAGE),
     "edge.1": (3 * MESSAGE, HIDDEN, MESSAGE),
@@ -73,7 +73,7 @@ def make() -> onnx.ModelProto:
     """Returns the model of `interaction_network.onnx`."""
     random = np.random.default_rng(SEED)
     parameters: dict[str, graph_builder.Array32] = {}
-    for module, widths in _NETWORKS.items():
+    for module, widths in NETWORKS.items():
         for layer, (inputs, outputs) in enumerate(itertools.pairwise(widths)):
             parameters |= graph_builder.linear_parameters(
                 random, f"{module}.{layer}", inputs, outputs

@@ -20,7 +20,7 @@ FEATURES = 12
 WIDTH = 64
 HEADS = 8
 HIDDEN = 128
-_HEADS_OF_OUTPUT = {"class": 6, "charge": 3, "momentum": 5}
+OUTPUTS = {"class": 6, "charge": 3, "momentum": 5}
 
 
 def make() -> onnx.ModelProto:
@@ -30,7 +30,7 @@ def make() -> onnx.ModelProto:
     parameters |= graph_builder.linear_parameters(random, "embed.1", HIDDEN, WIDTH)
     for layer in (0, 1):
         parameters |= attention.block_parameters(random, f"layers.{layer}", WIDTH, HIDDEN)
-    for head, width in _HEADS_OF_OUTPUT.items():
+    for head, width in OUTPUTS.items():
         parameters |= graph_builder.linear_parameters(random, f"{head}.0", WIDTH + FEATURES, HIDDEN)
         parameters |= graph_builder.linear_parameters(random, f"{head}.1", HIDDEN, width)
 
@@ -52,12 +52,12 @@ def make() -> onnx.ModelProto:
     for head, name in (("class", "class_probabilities"), ("charge", "charge")):
         probabilities = builder.op("Softmax", [network(joined, head)], f"/{head}", axis=-1)
         kept = builder.op("Mul", [probabilities, present], f"/{head}")
-        builder.output(name, kept, ["N", "E", _HEADS_OF_OUTPUT[head]])
-    parts = builder.constant("", [_HEADS_OF_OUTPUT["momentum"], FEATURES - 5])
+        builder.output(name, kept, ["N", "E", OUTPUTS[head]])
+    parts = builder.constant("", [OUTPUTS["momentum"], FEATURES - 5])
     first = builder.op("Split", [elements, parts], "", output_count=2, axis=-1)
     momentum = builder.op("Add", [network(joined, "momentum"), first], "/momentum")
     kept = builder.op("Mul", [momentum, present], "/momentum")
-    builder.output("momentum", kept, ["N", "E", _HEADS_OF_OUTPUT["momentum"]])
+    builder.output("momentum", kept, ["N", "E", OUTPUTS["momentum"]])
     return builder.model("Particle-flow reconstruction in the manner of MLPF.")
 
 
