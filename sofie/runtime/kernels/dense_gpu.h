@@ -335,6 +335,15 @@ struct DenseTiles {
       }
     }
 
+    // Short rows lie side by side in a warp, as long as its lanes have two columns each.
+    static constexpr int RowsSideBySide(int rows) {
+      int most = 1;
+      while (rows % (2 * most) == 0 &&
+             static_cast<int>(kWarpThreads) / (2 * most) * 2 >= Shape::kInput) {
+        most *= 2;
+      }
+      return most;
+    }
     // Such that a thread has up to 32 or 16 elements on their way.
     static constexpr int RowsAtOnce(int rows, int passes) {
       int most = 1;
@@ -346,26 +355,34 @@ struct DenseTiles {
     // Fills the tile with the body's elements: a warp takes whole rows, several at once.
     __device__ __forceinline__ void Load(I first) {
       constexpr int kColumns = Tiling::Slices(0) * Tiling::kSlice;
-      constexpr int kPasses = DivideUp(kColumns, 2 * static_cast<int>(kWarpThreads));
       constexpr int kWarps = kBlockThreads / kWarpThreads;
-      constexpr int kAtOnce = RowsAtOnce(Tiling::kTileRows / kWarps, kPasses);
-      for (int row = warp * kAtOnce; row < Tiling::kTileRows; row += kWarps * kAtOnce) {
+      constexpr int kSideBySide = RowsSideBySide(Tiling::kTileRows / kWarps);
+      constexpr int kLanes = kWarpThreads / kSideBySide;
+      constexpr int kPasses = DivideUp(Shape::kInput, 2 * kLanes);
+      constexpr int kLoaded = std::min(2 * kLanes * kPasses, kColumns);
+      constexpr int kAtOnce = RowsAtOnce(Tiling::kTileRows / kWarps / kSideBySide, kPasses);
+      constexpr int kRowsOfWarp = kAtOnce * kSideBySide;
+      if constexpr (kLoaded < kColumns) Clear<kLoaded, kColumns>();
+      for (int begin = warp * kRowsOfWarp; begin < Tiling::kTileRows;
+           begin += kWarps * kRowsOfWarp) {
+        const int row = begin + lane / kLanes;
+        const int first_column = lane % kLanes * 2;
         float value[kAtOnce][kPasses][2];
 #pragma unroll
         for (int j = 0; j < kAtOnce; ++j) {
-          const I group = first + static_cast<I>((row + j) / kRows);
+          const int at = row + j * kSideBySide;
+          const I group = first + static_cast<I>(at / kRows);
           const bool valid = group < kernel.groups;
           const Indices<I, K> index = kept(valid ? group : I{0});
 #pragma unroll
           for (int pass = 0; pass < kPasses; ++pass) {
 #pragma unroll
             for (int e = 0; e < 2; ++e) {
-              const int column = (pass * kWarpThreads + lane) * 2 + e;
-              value[j][pass][e] =
-                  valid && column < Shape::kInput
-                      ? LoadElement(kernel.body, index, static_cast<I>((row + j) % kRows),
-                                    static_cast<I>(column))
-                      : 0.0f;
+              const int column = pass * (2 * kLanes) + first_column + e;
+              value[j][pass][e] = valid && column < Shape::kInput
+                                      ? LoadElement(kernel.body, index, static_cast<I>(at % kRows),
+                                                    static_cast<I>(column))
+                                      : 0.0f;
             }
           }
         }
@@ -373,9 +390,9 @@ struct DenseTiles {
         for (int j = 0; j < kAtOnce; ++j) {
 #pragma unroll
           for (int pass = 0; pass < kPasses; ++pass) {
-            const int column = (pass * kWarpThreads + lane) * 2;
-            if (kColumns % (2 * kWarpThreads) == 0 || column < kColumns) {
-              Put(row + j, column, value[j][pass][0], value[j][pass][1]);
+            const int column = pass * (2 * kLanes) + first_column;
+            if (2 * kLanes * kPasses <= kColumns || column < kColumns) {
+              Put(row + j * kSideBySide, column, value[j][pass][0], value[j][pass][1]);
             }
           }
         }

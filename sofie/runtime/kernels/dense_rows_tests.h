@@ -49,6 +49,13 @@ TYPED_TEST(DenseRowsTest, FewOutputs) {
   this->template AllSizes<DenseShape<1, Precision::kFloat32, 32, 16, 16>>();
 }
 
+// Several of them share a warp, in small tiles and in large ones.
+TYPED_TEST(DenseRowsTest, ShortRows) {
+  this->template AllSizes<DenseShape<1, Precision::kFloat32, 4, 16>>();
+  this->template Gathered<DenseShape<1, Precision::kFloat32, 4, 16>, Sum<float>>(200, 101);
+  this->template Gathered<DenseShape<1, Precision::kBfloat16, 17, 16>, Sum<float>>(200, 101);
+}
+
 TYPED_TEST(DenseRowsTest, IsAsAccurateAsFloatArithmetic) {
   const auto errors =
       this->template Gathered<DenseShape<1, Precision::kFloat32, 512, 256>, Sum<float>>(10, 11);
