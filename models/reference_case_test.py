@@ -249,7 +249,7 @@ def test_a_seed_with_too_many_near_ties_is_passed_over(monkeypatch: pytest.Monke
 def test_integer_products_do_not_saturate(constant: bool) -> None:
     # 255 * 127 + 255 * 127 needs more than 16 bits.
     weight = np.full((64, 8), 127, np.int8)
-    inputs = {"x": (TensorProto.UINT8, [3, 64])}
+    inputs: dict[str, tuple[int, list[int | str | None]]] = {"x": (TensorProto.UINT8, [3, 64])}
     if not constant:
         inputs["w"] = (TensorProto.INT8, [64, 8])
     model = _model(
