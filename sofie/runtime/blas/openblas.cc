@@ -18,6 +18,7 @@
 
 #include "sofie/runtime/blas/blas.h"
 #include "sofie/runtime/error.h"
+#include "sofie/runtime/vector_math.h"
 
 namespace sofie {
 namespace {
@@ -29,6 +30,9 @@ constexpr int64_t kPanelBytes = 256 * 1024;
 constexpr int64_t kMost = std::numeric_limits<blasint>::max();
 // Fewer multiplications than this are not worth waking other threads for.
 constexpr int64_t kParallelProducts = 64 * 64 * 64;
+
+float Erf(float x) { return vector_math::Erf(x); }
+double Erf(double x) { return std::erf(x); }
 
 // Rows [first_row, first_row + rows) of one matrix of the batch, all of k and n.
 template <class T>
@@ -89,7 +93,7 @@ void Finish(const GemmArgs<T>& args, const Block<T>& block) {
       return;
     case Epilogue::kGelu:
       Finish(args, block, [](T x) {
-        return T{0.5} * x * (T{1} + std::erf(x * static_cast<T>(0.70710678118654752440)));
+        return T{0.5} * x * (T{1} + Erf(x * static_cast<T>(0.70710678118654752440)));
       });
       return;
   }

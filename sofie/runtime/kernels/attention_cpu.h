@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -20,33 +19,6 @@
 #include "sofie/runtime/kernels/reduce_cpu.h"
 
 namespace sofie::kernels {
-
-// exp(x) of numbers that are not positive, which the compiler vectorises: 2^n exp(r) with a whole n
-// and a polynomial of r, |r| ≤ ln(2) / 2. Within 2 ulp; 0 below -87.
-template <class T>
-inline T ExpOfNonPositive(T x) {
-  if constexpr (!std::is_same_v<T, float>) {
-    return Exp<T>(x);
-  } else {
-    constexpr float kLowest = -87.0f;
-    // Adding it leaves the nearest whole number in the lowest bits.
-    constexpr float kRound = 12582912.0f;
-    const float bounded = x < kLowest ? kLowest : x;
-    const float shifted = bounded * 1.44269504f + kRound;
-    const float n = shifted - kRound;
-    // ln(2) in two parts, of which the first has few bits.
-    const float r = (bounded - n * 0.693359375f) + n * 2.12194440e-4f;
-    float p = 1.9875691500e-4f;
-    p = p * r + 1.3981999507e-3f;
-    p = p * r + 8.3334519073e-3f;
-    p = p * r + 4.1665795894e-2f;
-    p = p * r + 1.6666665459e-1f;
-    p = p * r + 5.0000001201e-1f;
-    p = p * r * r + r + 1.0f;
-    const uint32_t power = (std::bit_cast<uint32_t>(shifted) << 23) + 0x3f800000u;
-    return x < kLowest ? 0.0f : p * std::bit_cast<float>(power);
-  }
-}
 
 // The units are tiles of rows of one head.
 template <class Body>
