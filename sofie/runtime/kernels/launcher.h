@@ -330,7 +330,8 @@ class Launcher {
 #if !defined(__CUDACC__)
       const auto body = make.template operator()<int64_t>();
       using Body = std::remove_const_t<decltype(body)>;
-      if constexpr (Policy::kAlong == Along::kKept && K > 0) {
+      // A row that is one thread's on a GPU is too short for vectors: they go over the outputs.
+      if constexpr ((Policy::kAlong == Along::kKept || Policy::kLanes == 1) && K > 0) {
         const ColumnsOnCpu<Body, K, R, kFinish> kernel{body, kept, reduced};
         LaunchUnits<B>(context_, kernel.units(), points, kernel);
       } else {

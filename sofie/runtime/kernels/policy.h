@@ -11,7 +11,7 @@ namespace sofie::kernels {
 enum class Along : uint8_t { kReduced, kKept };
 
 // `Lanes` threads share one output: a power of two, up to 256 (kReduced) or 32 (kKept). CPUs
-// take only the axis from it.
+// take from it the axis, and whether it is one thread's work.
 template <Along kAlong_, int kLanes_>
 struct ReducePolicy {
   static constexpr Along kAlong = kAlong_;

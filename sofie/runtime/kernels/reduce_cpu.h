@@ -36,7 +36,8 @@ void StoreAt(const Body& body, const std::array<int64_t, K>& kept,
 // Visits the reduced points: `row(outer, begin, end)` for each run along the last axis. Rank 0 is
 // one point.
 template <size_t R, class Row>
-void ForEachRow(const std::array<int64_t, R>& reduced, const Row& row) {
+[[gnu::always_inline]] inline void ForEachRow(const std::array<int64_t, R>& reduced,
+                                              const Row& row) {
   if constexpr (R == 0) {
     row(std::array<int64_t, 0>{}, 1);
   } else if constexpr (R == 1) {
@@ -58,35 +59,59 @@ std::array<int64_t, R> Join(const std::array<int64_t, R <= 1 ? 0 : R - 1>& outer
   return index;
 }
 
+// Combines the upper half of some parts into the lower one, and so on until `kLeft` are left.
+template <int64_t kParts, int64_t kLeft, class Combine, class T>
+[[gnu::always_inline]] inline void CombineHalves(T* part, const Combine& combine) {
+  if constexpr (kParts > kLeft) {
+#pragma GCC ivdep
+    for (int64_t p = 0; p < kParts / 2; ++p) part[p] = combine(part[p], part[p + kParts / 2]);
+    CombineHalves<kParts / 2, kLeft>(part, combine);
+  }
+}
+
 // Combines load(index) over all reduced points. Numbers go through several partial results, which
-// vectorises and shortens the chain of rounding errors.
+// vectorises and shortens the chain of rounding errors. Inlined, for rows are often short.
 template <class Combine, size_t R, class Load>
-typename Combine::Accumulator AccumulateRow(const std::array<int64_t, R>& reduced,
-                                            const Load& load) {
+[[gnu::always_inline]] inline typename Combine::Accumulator AccumulateRow(
+    const std::array<int64_t, R>& reduced, const Load& load) {
   using Accumulator = typename Combine::Accumulator;
   const Combine combine;
   Accumulator total = Combine::Identity();
   if constexpr (std::is_arithmetic_v<Accumulator> && !std::is_same_v<Accumulator, bool>) {
+    // As many as four of AVX2's vectors hold, and for what is left of a row as many as half of one.
     constexpr int64_t kParts = 128 / sizeof(Accumulator);
-    if ((R == 0 ? 1 : reduced[R == 0 ? 0 : R - 1]) >= kParts) {
+    constexpr int64_t kFew = 16 / sizeof(Accumulator);
+    if ((R == 0 ? 1 : reduced[R == 0 ? 0 : R - 1]) >= kParts && Elements(reduced) > 0) {
       Accumulator part[kParts];
-      for (Accumulator& p : part) p = Combine::Identity();
+      Accumulator few[kFew];
+      for (Accumulator& one : few) one = Combine::Identity();
+      bool first = true;
       ForEachRow(reduced, [&](const auto& outer, int64_t length) {
+        const auto element = [&](int64_t i) {
+          return static_cast<Accumulator>(load(Join<R>(outer, i)));
+        };
         int64_t i = 0;
+        if (first) {
+#pragma GCC ivdep
+          for (int64_t p = 0; p < kParts; ++p) part[p] = combine(Combine::Identity(), element(p));
+          i = kParts;
+          first = false;
+        }
         for (; i + kParts <= length; i += kParts) {
 #pragma GCC ivdep
-          for (int64_t p = 0; p < kParts; ++p) {
-            part[p] = combine(part[p], static_cast<Accumulator>(load(Join<R>(outer, i + p))));
-          }
+          for (int64_t p = 0; p < kParts; ++p) part[p] = combine(part[p], element(i + p));
         }
-        for (; i < length; ++i) {
-          total = combine(total, static_cast<Accumulator>(load(Join<R>(outer, i))));
+        for (; i + kFew <= length; i += kFew) {
+#pragma GCC ivdep
+          for (int64_t p = 0; p < kFew; ++p) few[p] = combine(few[p], element(i + p));
         }
+        for (; i < length; ++i) total = combine(total, element(i));
       });
-      for (int64_t width = kParts / 2; width > 0; width /= 2) {
-        for (int64_t p = 0; p < width; ++p) part[p] = combine(part[p], part[p + width]);
-      }
-      return combine(part[0], total);
+      CombineHalves<kParts, kFew>(part, combine);
+#pragma GCC ivdep
+      for (int64_t p = 0; p < kFew; ++p) few[p] = combine(part[p], few[p]);
+      CombineHalves<kFew, 1>(few, combine);
+      return combine(few[0], total);
     }
   }
   ForEachRow(reduced, [&](const auto& outer, int64_t length) {
@@ -115,10 +140,30 @@ struct RowReducer<MaxSumExp<T>> {
                                                    const Load& load) {
     const T max = AccumulateRow<Max<T>>(reduced, load);
     const T sum = AccumulateRow<Sum<T>>(
-        reduced, [&](const auto& index) { return Exp<T>(load(index) - max); });
+        reduced, [&](const auto& index) { return ExpOfNonPositive<T>(load(index) - max); });
     return {max, sum};
   }
 };
+
+// Where the extreme is found: two searches that the compiler vectorises. `Extreme` is Max or Min.
+template <class Extreme>
+struct ArgReducer {
+  template <size_t R, class Load>
+  static auto Reduce(const std::array<int64_t, R>& reduced, const Load& load) {
+    constexpr int64_t kNowhere = Min<int64_t>::Identity();
+    const auto best =
+        AccumulateRow<Extreme>(reduced, [&](const auto& index) { return load(index).value; });
+    const int64_t first = AccumulateRow<Min<int64_t>>(reduced, [&](const auto& index) {
+      const auto found = load(index);
+      return SameKey(found.value, best) ? found.index : kNowhere;
+    });
+    return ValueIndex<typename Extreme::Accumulator>{best, first};
+  }
+};
+template <class T>
+struct RowReducer<ArgMax<T>> : ArgReducer<Max<T>> {};
+template <class T>
+struct RowReducer<ArgMin<T>> : ArgReducer<Min<T>> {};
 
 template <class T>
 struct RowReducer<MeanVariance<T>> {
@@ -223,7 +268,7 @@ struct ColumnReducer<MaxSumExp<T>> {
     T sum[kColumns];
     AccumulateColumns<Max<T>>(reduced, tile, max, load);
     const auto exp = [&](int64_t row, int64_t column, const auto& index) {
-      return Exp<T>(load(row, column, index) - max[row * tile.columns + column]);
+      return ExpOfNonPositive<T>(load(row, column, index) - max[row * tile.columns + column]);
     };
     AccumulateColumns<Sum<T>>(reduced, tile, sum, exp);
     for (int64_t j = 0; j < tile.rows * tile.columns; ++j) accumulators[j] = {max[j], sum[j]};
