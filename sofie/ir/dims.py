@@ -431,7 +431,7 @@ def unpack(
     found: list[Expr] = []
     for extent in reversed(extents[1:]):
         parts = _linear(rest, ranges)
-        if parts is None:
+        if parts is None or extent == 0:
             return None
         quotient = remainder = ZERO
         left: list[tuple[Expr, Expr]] = []

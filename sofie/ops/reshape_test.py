@@ -24,6 +24,23 @@ def test_targets(target: list[int]) -> None:
     hold(model, _CASES)
 
 
+@pytest.mark.parametrize("target", [[0], [0, 7], [5, 0, 2]])
+def test_of_nothing(target: list[int]) -> None:
+    """An axis that has no element for any size, which the index can't be divided by."""
+    nodes = [
+        helper.make_node("Slice", ["x", "first", "end", "axis"], ["s"]),
+        helper.make_node("Reshape", ["s", "target"], ["y"], allowzero=1),
+    ]
+    numbers = {"first": [3], "end": [3], "axis": [1], "target": target}
+    model = graph(
+        nodes,
+        {"x": ("float32", ["N", 4])},
+        {"y": "float32"},
+        {name: np.array(value, np.int64) for name, value in numbers.items()},
+    )
+    hold(model, [{"N": 2}, {"N": 0}])
+
+
 @pytest.mark.parametrize("target", [[-1], [4, -1], [0, -1]])
 def test_after_a_transpose(target: list[int]) -> None:
     nodes = [
