@@ -1,6 +1,6 @@
 """The build setting that says which backends a build contains."""
 
-_ALLOWED = ["cpu", "openmp", "cuda"]
+load("//rules/private:backends.bzl", "BACKENDS")
 
 BackendsInfo = provider(
     doc = "The backends that a build contains.",
@@ -10,16 +10,16 @@ BackendsInfo = provider(
 def _backends_setting_impl(ctx):
     names = ctx.build_setting_value
     for name in names:
-        if name not in _ALLOWED:
+        if name not in BACKENDS:
             fail("{}: there is no backend '{}'. Give a comma-separated list of: {}.".format(
                 ctx.label,
                 name,
-                ", ".join(_ALLOWED),
+                ", ".join(BACKENDS),
             ))
     if not names:
         fail("{}: the list is empty. Give one or more of: {}.".format(
             ctx.label,
-            ", ".join(_ALLOWED),
+            ", ".join(BACKENDS),
         ))
     return [BackendsInfo(backends = names)]
 
@@ -37,7 +37,7 @@ def _backend_enabled_impl(ctx):
 _backend_enabled = rule(
     implementation = _backend_enabled_impl,
     attrs = {
-        "backend": attr.string(mandatory = True, values = _ALLOWED),
+        "backend": attr.string(mandatory = True, values = BACKENDS),
         "setting": attr.label(mandatory = True, providers = [BackendsInfo]),
     },
     doc = "\"true\" if the setting's list has the backend, for config_setting.",

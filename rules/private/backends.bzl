@@ -3,6 +3,9 @@
 # In the order in which lists of backends are written.
 BACKENDS = ["cpu", "openmp", "cuda"]
 
+# What a build contains that names none.
+DEFAULT_BACKENDS = ["cpu", "openmp"]
+
 def if_backend(backend, value, otherwise = []):
     """Returns a select: `value` where the build contains `backend`, else `otherwise`."""
     return select({
@@ -35,7 +38,7 @@ with_cuda = transition(
 
 # For what does not depend on them, so that it is made once.
 with_default_backends = transition(
-    implementation = lambda _settings, _attributes: {_BACKENDS_SETTING: ["cpu", "openmp"]},
+    implementation = lambda _settings, _attributes: {_BACKENDS_SETTING: DEFAULT_BACKENDS},
     inputs = [],
     outputs = [_BACKENDS_SETTING],
 )
